@@ -1,0 +1,28 @@
+"""d2s: plain Python becomes a static graph on JAX."""
+
+from d2s.api import StaticFunction as StaticFunction
+from d2s.api import convert as convert
+from d2s.api import do_not_convert as do_not_convert
+from d2s.api import to_code as to_code
+from d2s.api import to_static as to_static
+from d2s.backends import use_backend as use_backend
+from d2s.errors import ConversionError as ConversionError
+from d2s.errors import Error as Error
+from d2s.errors import IntegerOverflow as IntegerOverflow
+from d2s.errors import StagingError as StagingError
+from d2s.ops import and_ as and_
+from d2s.ops import assert_ as assert_
+from d2s.ops import call as call
+from d2s.ops import compare as compare
+from d2s.ops import cond as cond
+from d2s.ops import for_loop as for_loop
+from d2s.ops import not_ as not_
+from d2s.ops import or_ as or_
+from d2s.ops import quoted as quoted
+from d2s.ops import read as read
+from d2s.ops import shown as shown
+from d2s.ops import try_except as try_except
+from d2s.ops import unbound as unbound
+from d2s.ops import while_loop as while_loop
+
+__version__ = "0.1.0"

@@ -1,0 +1,138 @@
+"""Which names a piece of code reads and binds, scope by scope."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import gast
+
+COMPREHENSIONS = (gast.ListComp, gast.SetComp, gast.DictComp, gast.GeneratorExp)
+FUNCTIONS = (gast.FunctionDef, gast.AsyncFunctionDef, gast.Lambda)
+
+
+@dataclass
+class Uses:
+    """Reads and writes of names in the scope where the code stands.
+
+    ``captured`` are the names that code running later (inner functions, lambdas, generator
+    expressions) reads or rebinds: for them late binding must be kept.
+    """
+
+    reads: set[str] = field(default_factory=set)
+    writes: set[str] = field(default_factory=set)
+    captured: set[str] = field(default_factory=set)
+
+
+class Scopes:
+    """Uses of nodes, cached by node for as long as the tree is not changed."""
+
+    def __init__(self) -> None:
+        self._uses: dict[int, Uses] = {}
+        self._keep: list[gast.AST] = []  # ids stay unique while the nodes live
+
+    def uses(self, node: gast.AST | list[gast.AST]) -> Uses:
+        """Uses of an expression, a statement with all its blocks, or a list of statements."""
+        if isinstance(node, list):
+            total = Uses()
+            for item in node:
+                one = self.uses(item)
+                total.reads |= one.reads
+                total.writes |= one.writes
+                total.captured |= one.captured
+            return total
+        known = self._uses.get(id(node))
+        if known is None:
+            known = self._uses[id(node)] = Uses()
+            self._keep.append(node)
+            self._collect(node, known)
+        return known
+
+    def parameters(self, function: gast.AST) -> list[str]:
+        a = function.args
+        every = [*a.posonlyargs, *a.args, a.vararg, *a.kwonlyargs, a.kwarg]
+        return [p.id for p in every if p is not None]
+
+    def declared(self, function: gast.AST, kind: type[gast.AST]) -> set[str]:
+        """Names declared `nonlocal` or `global` in a function, inner functions left out."""
+        if isinstance(function, gast.Lambda):
+            return set()
+        return {name for node in own_nodes(function.body) if isinstance(node, kind) for name in node.names}
+
+    def local_names(self, function: gast.AST) -> set[str]:
+        """Parameters and every name the function itself binds."""
+        names = set(self.parameters(function))
+        if not isinstance(function, gast.Lambda):
+            names |= self.uses(function.body).writes
+            names -= self.declared(function, gast.Nonlocal) | self.declared(function, gast.Global)
+        return names
+
+    def free_names(self, function: gast.AST) -> set[str]:
+        """Names a function takes from around it, those it rebinds by `nonlocal` included."""
+        body = [function.body] if isinstance(function, gast.Lambda) else function.body
+        uses = self.uses(body)
+        outer = self.declared(function, gast.Nonlocal)
+        free = (uses.reads | uses.captured) - self.local_names(function)
+        return (free | outer) - self.declared(function, gast.Global)
+
+    def _collect(self, node: gast.AST, uses: Uses) -> None:
+        kind = type(node)
+        if kind is gast.Name:
+            (uses.reads if isinstance(node.ctx, gast.Load) else uses.writes).add(node.id)
+        elif kind in FUNCTIONS:
+            self._collect_function(node, uses)
+        elif kind in COMPREHENSIONS:
+            self._collect_comprehension(node, uses)
+        else:
+            if kind is gast.AugAssign and isinstance(node.target, gast.Name):
+                uses.reads.add(node.target.id)
+            elif kind is gast.ExceptHandler and node.name is not None:
+                name = node.name
+                uses.writes.add(name if isinstance(name, str) else name.id)
+            for child in gast.iter_child_nodes(node):
+                self._merge(child, uses)
+
+    def _merge(self, child: gast.AST, uses: Uses) -> None:
+        one = self.uses(child) if isinstance(child, gast.stmt) else Uses()
+        if not isinstance(child, gast.stmt):
+            self._collect(child, one)
+        uses.reads |= one.reads
+        uses.writes |= one.writes
+        uses.captured |= one.captured
+
+    def _collect_function(self, node: gast.AST, uses: Uses) -> None:
+        a = node.args
+        outside = [*a.defaults, *(d for d in a.kw_defaults if d is not None)]
+        outside += [p.annotation for p in (*a.posonlyargs, *a.args, *a.kwonlyargs) if p.annotation]
+        if not isinstance(node, gast.Lambda):
+            outside += [*node.decorator_list, *([node.returns] if node.returns else [])]
+            uses.writes.add(node.name)
+        for expression in outside:
+            self._merge(expression, uses)
+        uses.captured |= self.free_names(node)
+
+    def _collect_comprehension(self, node: gast.AST, uses: Uses) -> None:
+        inner = Uses()
+        bound: set[str] = set()
+        for n, generator in enumerate(node.generators):
+            self._merge(generator.iter, uses if n == 0 else inner)
+            self._merge(generator.target, inner)
+            for condition in generator.ifs:
+                self._merge(condition, inner)
+        for name in ("elt", "key", "value"):
+            if hasattr(node, name):
+                self._merge(getattr(node, name), inner)
+        bound = inner.writes
+        late = isinstance(node, gast.GeneratorExp)
+        (uses.captured if late else uses.reads).update(inner.reads - bound)
+        uses.captured |= inner.captured - bound
+
+
+def own_nodes(body: list[gast.stmt]) -> Iterator[gast.AST]:
+    """Every node of the statements that belongs to this function and not to one inside it."""
+    stack: list[gast.AST] = list(reversed(body))
+    while stack:
+        node = stack.pop()
+        yield node
+        if not isinstance(node, FUNCTIONS):
+            stack.extend(reversed(list(gast.iter_child_nodes(node))))

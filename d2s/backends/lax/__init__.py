@@ -1,0 +1,130 @@
+"""The jax engine: staged control flow as `lax.cond`, `while_loop` and `scan`, compiled by XLA."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import jax
+from jax._src.core import trace_ctx
+
+from d2s.backends.lax import branches, channels, handlers, loops, regions
+from d2s.backends.lax.builtin_calls import BUILTINS, has_traced, refuse
+from d2s.backends.lax.compiled import Compiled
+from d2s.backends.protocol import Backend, Handler, Thunk
+from d2s.backends.python import PythonBackend
+from d2s.conversion import is_made_by_d2s
+from d2s.errors import Error, StagingError
+from d2s.values import Maybe, Unbound
+
+
+class LaxBackend(PythonBackend):
+    """What is concrete goes the way of plain Python; what is traced is staged."""
+
+    name = "jax"
+
+    def is_traced(self, value: object) -> bool:
+        return isinstance(value, jax.core.Tracer) and value.to_concrete_value() is None
+
+    def staging(self) -> bool:
+        return not trace_ctx.is_top_level()
+
+    def cond(
+        self, test: Any, then: Callable[..., Any], orelse: Callable[..., Any], state: tuple[Any, ...]
+    ) -> Any:
+        if self.is_traced(test):
+            return branches.cond(test, then, orelse, state)
+        return super().cond(test, then, orelse, state)
+
+    def while_loop(
+        self, test: Callable[..., Any], body: Callable[..., Any], state: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
+        return loops.while_loop(test, body, state)
+
+    def for_loop(
+        self,
+        iterable: Iterable[Any],
+        body: Callable[..., Any],
+        state: tuple[Any, ...],
+        test: Callable[..., Any] | None,
+    ) -> tuple[Any, ...]:
+        return loops.for_loop(iterable, body, state, test)
+
+    def try_except(self, body: Thunk, handlers_: tuple[Handler, ...], orelse: Thunk | None) -> None:
+        handlers.try_except(body, handlers_, orelse)
+
+    def and_(self, first: Any, rest: tuple[Thunk, ...]) -> Any:
+        return branches.and_(first, rest)
+
+    def or_(self, first: Any, rest: tuple[Thunk, ...]) -> Any:
+        return branches.or_(first, rest)
+
+    def not_(self, operand: Any) -> Any:
+        if self.is_traced(operand):
+            return ~regions.scalar_predicate(operand)
+        return not operand
+
+    def read(self, maybe: Maybe) -> Any:
+        if not self.is_traced(maybe.bound):
+            if not maybe.bound:
+                raise Unbound(maybe.name).error()
+            return maybe.value
+        branches.cond(maybe.bound, lambda: None, lambda: _unbound(maybe.name), ())
+        return maybe.value
+
+    def quoted(self, value: Any) -> Any:
+        scope = channels.current()
+        if not self.is_traced(value) or scope is None:
+            return value
+        number = len(scope.quotes)
+        scope.quotes[number] = (value, "")
+        return channels.Quote(value, number, scope)
+
+    def builtin(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        special = BUILTINS.get(function) if _is_hashable(function) else None
+        if special is not None:
+            return special(*args, **kwargs)
+        if isinstance(function, types.BuiltinMethodType):
+            owner = function.__self__
+            if isinstance(owner, str) and has_traced([args, kwargs]):
+                raise refuse(
+                    "the text of a run-time value is not known yet",
+                    "the text outside the static function",
+                )
+        return function(*args, **kwargs)
+
+    def enter(self, function: Any) -> None:
+        made = is_made_by_d2s(function)
+        for n, watch in enumerate(channels.watches()):
+            if n or not made:
+                watch.add(function)
+
+    def is_internal(self, error: BaseException) -> bool:
+        return regions.is_internal(error)
+
+    def unconverted(self, function: Any, reason: str, error: BaseException) -> BaseException | None:
+        if isinstance(error, Error) or not isinstance(error, jax.errors.TracerBoolConversionError):
+            return None
+        name = getattr(function, "__qualname__", repr(function))
+        module = getattr(function, "__module__", "")
+        return StagingError(
+            f"{module}.{name} needs the truth of a run-time value; d2s did not convert it: {reason}",
+            code="D2S021",
+            site=channels.where(error),
+            fix=f"d2s.convert({name}) where you pass or call it, if it is plain Python",
+        )
+
+    def compile(self, function: Any) -> Any:
+        return Compiled(function)
+
+
+def _unbound(name: str) -> None:
+    raise Unbound(name).error()
+
+
+def _is_hashable(function: Any) -> bool:
+    return isinstance(function, types.BuiltinFunctionType | type)
+
+
+BACKEND: Backend = LaxBackend()

@@ -1,0 +1,222 @@
+"""Builtin functions on run-time values."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from d2s.backends.lax import channels
+from d2s.backends.lax.branches import cond
+from d2s.backends.lax.regions import Out, is_traced, scalar_predicate
+from d2s.backends.lax.sequences import Enumerate, Range, Reversed, Sequence, Zip, as_sequence
+from d2s.backends.lax.trees import leaves
+from d2s.backends.lax.dtypes import Type, cast, type_of
+from d2s.errors import StagingError
+
+Call = Callable[..., Any]
+
+
+def has_traced(args: Any) -> bool:
+    return any(is_traced(leaf) for leaf in leaves(args))
+
+
+def refuse(what: str, fix: str, code: str = "D2S020") -> StagingError:
+    return StagingError(what, code=code, site=channels.where(), fix=fix)
+
+
+def _range(*args: Any) -> Any:
+    if not any(is_traced(a) for a in args):
+        return range(*(int(a) if isinstance(a, jax.Array) and not a.shape else a for a in args))
+    for a in args:
+        kind = getattr(a, "dtype", None)
+        if kind is not None and not jnp.issubdtype(kind, jnp.integer):
+            raise TypeError("'float' object cannot be interpreted as an integer")
+    weak = Type((), jnp.dtype("int32"), True)
+    values = [cast(scalar(a), weak) if is_traced(a) else int(a) for a in args]
+    start, stop, step = (0, *values, 1) if len(values) == 1 else (*values, 1)[:3]
+    if is_traced(step):
+        cond(step == 0, _zero_step, lambda: None, ())
+    elif step == 0:
+        _zero_step()
+    return Range(start, stop, step)
+
+
+def scalar(value: Any) -> Any:
+    return value.reshape(()) if value.shape else value
+
+
+def _zero_step() -> None:
+    raise ValueError("range() arg 3 must not be zero")
+
+
+def _enumerate(iterable: Any, start: Any = 0) -> Any:
+    sequence = as_sequence(iterable, with_ranges=is_traced(start))
+    return enumerate(iterable, start) if sequence is None else Enumerate(sequence, start)
+
+
+def _zip(*iterables: Any, strict: bool = False) -> Any:
+    parts = [as_sequence(i, with_ranges=True) for i in iterables]
+    lazy = any(as_sequence(i) is not None for i in iterables)
+    if lazy and all(part is not None for part in parts) and not strict:
+        return Zip([part for part in parts if part is not None])
+    return zip(*iterables, strict=strict)
+
+
+def _reversed(iterable: Any) -> Any:
+    sequence = as_sequence(iterable)
+    return reversed(iterable) if sequence is None else Reversed(sequence)
+
+
+def _len(value: Any) -> Any:
+    if isinstance(value, Sequence):
+        return value.length
+    return len(value)
+
+
+def _isinstance(value: Any, kinds: Any) -> bool:
+    if isinstance(value, kinds) or not is_traced(value) or not type_of(value).weak:
+        return isinstance(value, kinds)
+    wanted = kinds if isinstance(kinds, tuple) else (kinds,)
+    if not any(kind in (int, float, complex) for kind in wanted):
+        return False
+    raise refuse(
+        "a type test asks whether a run-time number is a Python number",
+        "the test outside the static function, or the number as a static (hashable) argument",
+    )
+
+
+def _type(*args: Any) -> Any:
+    if len(args) == 1 and is_traced(args[0]) and type_of(args[0]).weak:
+        raise refuse(
+            "type() of a run-time number",
+            "the test outside the static function, or the number as a static (hashable) argument",
+        )
+    return type(*args)
+
+
+def _number(kind: type, dtype: str) -> Call:
+    def convert(*args: Any, **kwargs: Any) -> Any:
+        if len(args) != 1 or kwargs or not is_traced(args[0]):
+            return kind(*args, **kwargs)
+        value = args[0]
+        if value.size != 1:
+            raise TypeError("Only scalar arrays can be converted to Python scalars; got "
+                            f"arr.ndim={value.ndim}")
+        value = scalar(value)
+        if kind is bool:
+            return scalar_predicate(value)
+        wide = jax.dtypes.canonicalize_dtype(dtype)
+        if kind is int and jnp.issubdtype(value.dtype, jnp.floating):
+            value = jnp.trunc(value)
+        return cast(value, Type((), np.dtype(wide), True))
+
+    return convert
+
+
+def _extreme(name: str, better: Call) -> Call:
+    plain = getattr(builtins, name)
+
+    def pick(*args: Any, **kwargs: Any) -> Any:
+        if kwargs or not has_traced(args):
+            return plain(*args, **kwargs)
+        values = list(args[0]) if len(args) == 1 else list(args)
+        if not values:
+            return plain(values)
+        best = values[0]
+        for value in values[1:]:
+            test = better(value, best)
+            best = cond(test, lambda v=value: v, lambda b=best: b, ()) if is_traced(test) else (
+                value if test else best
+            )
+        return best
+
+    return pick
+
+
+def _any(iterable: Any) -> Any:
+    return _quantified(iterable, builtins.any, jnp.logical_or, False)
+
+
+def _all(iterable: Any) -> Any:
+    return _quantified(iterable, builtins.all, jnp.logical_and, True)
+
+
+def _quantified(iterable: Any, plain: Call, combine: Call, empty: bool) -> Any:
+    values = list(iterable)
+    if not any(is_traced(v) for v in values):
+        return plain(values)
+    result: Any = empty
+    for value in values:
+        flag = scalar_predicate(value) if is_traced(value) else bool(value)
+        result = combine(result, flag)
+    return result
+
+
+def _round(number: Any, digits: Any = None) -> Any:
+    if not is_traced(number):
+        return round(number, digits) if digits is not None else round(number)
+    rounded = jnp.round(number, 0 if digits is None else digits)
+    return _number(int, "int64")(rounded) if digits is None else rounded
+
+
+def _text(name: str) -> Call:
+    plain = getattr(builtins, name)
+
+    def show(*args: Any, **kwargs: Any) -> Any:
+        if has_traced(args):
+            raise refuse(
+                f"{name}() of a run-time value, whose text is not known yet",
+                "the text outside the static function",
+            )
+        return plain(*args, **kwargs)
+
+    return show
+
+
+def _print(*args: Any, **kwargs: Any) -> None:
+    raise refuse(
+        "print inside a static function would show only while the graph is built",
+        "return the value and print it outside, or jax.debug.print(...)",
+        code="D2S023",
+    )
+
+
+def _next(*args: Any) -> Any:
+    iterator = args[0]
+    if len(channels.watches()) > 1 or any(w.knows(iterator) for w in channels.watches()):
+        raise refuse(
+            "next() on an iterator would happen only while the graph is built",
+            "the items as a list or an array",
+            code="D2S025",
+        )
+    return next(*args)
+
+
+BUILTINS: dict[Any, Call] = {
+    range: _range,
+    enumerate: _enumerate,
+    zip: _zip,
+    reversed: _reversed,
+    len: _len,
+    isinstance: _isinstance,
+    type: _type,
+    int: _number(int, "int64"),
+    float: _number(float, "float64"),
+    bool: _number(bool, "bool"),
+    min: _extreme("min", lambda value, best: value < best),
+    max: _extreme("max", lambda value, best: value > best),
+    any: _any,
+    all: _all,
+    round: _round,
+    str: _text("str"),
+    repr: _text("repr"),
+    format: _text("format"),
+    print: _print,
+    next: _next,
+}
+__all__ = ["BUILTINS", "Out", "has_traced"]

@@ -1,0 +1,300 @@
+"""The hidden channels: what runs along with the values of a staged program.
+
+Every region of a graph has a `Scope`. It carries the error code (0, or the number of the first
+failure in program order), the values that the failure's message quotes, and, where a handler can
+see them, snapshots of the shared names at the time of each possible failure. Channels that a
+region does not use cost nothing.
+"""
+
+from __future__ import annotations
+
+import linecache
+import sys
+import threading
+import types
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from d2s.backends.lax.watch import Slot, Watch
+from d2s.errors import IntegerOverflow, Site
+from d2s.libraries import is_library_file
+
+_TOKEN = "\x00d2s:{}:"
+_END = "\x00"
+
+
+class Halt(BaseException):
+    """Unwinds the Python code of a region that surely fails; the code is in its scope."""
+
+
+@dataclass
+class Failure:
+    """One place that may fail: how to make the exception and where to show it."""
+
+    kind: type[BaseException]
+    args: tuple[Any, ...]
+    site: Site
+    cause: BaseException | None = None
+    attributes: dict[str, Any] = field(default_factory=dict)
+
+    def make(self, quotes: list[Any]) -> BaseException:
+        """The exception, as the user's code made it, with the quoted values filled in."""
+        args = tuple(_fill(a, quotes) if isinstance(a, str) else a for a in self.args)
+        made = self.kind.__new__(self.kind, *args)
+        made.args = args
+        made.__dict__.update(self.attributes)
+        if self.cause is not None:
+            made.__cause__ = self.cause
+        return made
+
+
+def _fill(text: str, quotes: list[Any]) -> str:
+    for n, (value, spec, conversion) in enumerate(quotes):
+        shown = {"r": repr, "s": str, "a": ascii}.get(conversion, lambda v: v)(_plain(value))
+        pattern = _TOKEN.format(n) + spec + _END
+        text = text.replace(pattern, format(shown, spec))
+    return text
+
+
+def _plain(value: Any) -> Any:
+    """A number that was a Python number shows as one."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+@dataclass
+class Quote:
+    """A run-time value inside a message; formatting it leaves a token."""
+
+    value: Any
+    number: int
+    scope: Scope
+
+    def __format__(self, spec: str) -> str:
+        self.scope.quotes[self.number] = (self.value, spec)
+        return _TOKEN.format(self.number) + spec + _END
+
+    def __str__(self) -> str:
+        return format(self, "")
+
+
+class Failures:
+    """The failures of one compiled function, numbered from 1 in the order they were found."""
+
+    def __init__(self) -> None:
+        self.all: list[tuple[Failure, list[tuple[str, bool]]]] = []
+
+    def add(self, failure: Failure, specs: list[tuple[str, bool]]) -> int:
+        for n, (known, known_specs) in enumerate(self.all):
+            same = known.kind is failure.kind and known.site == failure.site
+            if same and known.args == failure.args and known_specs == specs:
+                return n + 1
+        self.all.append((failure, specs))
+        return len(self.all)
+
+
+class Scope:
+    """Channels of one region, or of a try block inside one."""
+
+    def __init__(self, failures: Failures, watch: Watch | None = None, observed: bool = False):
+        self.failures = failures
+        self.watch = watch
+        #: a handler can see what was written before a failure
+        self.observed = observed
+        self.code: Any = None
+        self.payload: dict[int, list[Any]] = {}
+        self.numbers: set[int] = set()
+        self.snapshots: list[tuple[Any, dict[tuple[int, Any], tuple[Slot, Any]]]] = []
+        self.quotes: dict[int, tuple[Any, str]] = {}
+
+    def merge(self, code: Any, payload: dict[int, list[Any]], numbers: set[int]) -> None:
+        """A failure may have happened just now; one that happened earlier stays the first."""
+        if self.code is None:
+            self.code = jnp.asarray(code, jnp.int32)
+            self.payload.update(payload)
+        else:
+            first = self.code == 0
+            for number, values in payload.items():
+                old = self.payload.get(number)
+                self.payload[number] = (
+                    values
+                    if old is None
+                    else [jnp.where(first, v, o) for v, o in zip(values, old, strict=True)]
+                )
+            self.code = jnp.where(first, code, self.code)
+        self.numbers |= numbers
+        if self.observed and self.watch is not None:
+            now = {slot.identity: (slot, slot.get()) for slot in self.watch.cells()}
+            self.snapshots.append((self.code, now))
+
+    def fail(self, error: BaseException) -> None:
+        """Record an exception that ended the Python code of this region."""
+        number, values = self.number_of(error)
+        self.merge(number, {number: values} if values else {}, {number})
+
+    def number_of(self, error: BaseException) -> tuple[int, list[Any]]:
+        used = [
+            (n, self.quotes[n])
+            for n in sorted(self.quotes)
+            if any(isinstance(a, str) and _TOKEN.format(n) in a for a in error.args)
+        ]
+        args = error.args
+        for position, (n, (_, spec)) in enumerate(used):
+            old = _TOKEN.format(n) + spec + _END
+            new = _TOKEN.format(position) + spec + _END
+            args = tuple(a.replace(old, new) if isinstance(a, str) else a for a in args)
+        attributes = {k: v for k, v in vars(error).items() if not k.startswith("__")}
+        failure = Failure(type(error), args, where(error), error.__cause__, attributes)
+        weak = [bool(getattr(jax.typeof(v), "weak_type", False)) for _, (v, _) in used]
+        specs = [(spec, w) for (_, (_, spec)), w in zip(used, weak, strict=True)]
+        number = self.failures.add(failure, specs)
+        return number, [jnp.asarray(value) for _, (value, _) in used]
+
+
+class _Stack(threading.local):
+    def __init__(self) -> None:
+        self.scopes: list[Scope] = []
+        self.watches: list[Watch] = []
+
+
+_stack = _Stack()
+
+
+def current() -> Scope | None:
+    return _stack.scopes[-1] if _stack.scopes else None
+
+
+def watches() -> list[Watch]:
+    return _stack.watches
+
+
+@contextmanager
+def entered(scope: Scope, watch: Watch | None = None) -> Iterator[Scope]:
+    _stack.scopes.append(scope)
+    if watch is not None:
+        _stack.watches.append(watch)
+    try:
+        yield scope
+    finally:
+        _stack.scopes.pop()
+        if watch is not None:
+            _stack.watches.pop()
+
+
+@contextmanager
+def set_aside() -> Iterator[None]:
+    """No scope and no watch inside: for code that is traced on its own account."""
+    scopes, _stack.scopes = _stack.scopes, []
+    kept, _stack.watches = _stack.watches, []
+    try:
+        yield
+    finally:
+        _stack.scopes, _stack.watches = scopes, kept
+
+
+def report(code: Any, payload: dict[int, list[Any]], numbers: set[int], failures: Failures) -> None:
+    """Hand a possible failure to the scope around, else to the host by a callback."""
+    scope = current()
+    if scope is not None:
+        if scope.failures is not failures:
+            # a static function inside another: its numbers go on after ours
+            offset = {n: scope.failures.add(*failures.all[n - 1]) for n in numbers}
+            table = np.zeros(max(offset) + 1, np.int32)
+            for old, new in offset.items():
+                table[old] = new
+            code = jnp.asarray(table)[code]
+            payload = {offset[n]: values for n, values in payload.items()}
+            numbers = set(offset.values())
+        scope.merge(code, payload, numbers)
+        return
+    jax.debug.callback(_Raiser(failures, sorted(payload)), code, *payload.values())
+
+
+class _Raiser:
+    def __init__(self, failures: Failures, order: list[int]) -> None:
+        self.failures, self.order = failures, order
+
+    def __call__(self, code: Any, *payload: Any) -> None:
+        check(int(code), dict(zip(self.order, payload, strict=True)), self.failures)
+
+
+def check(code: int, payload: dict[int, list[Any]], failures: Failures) -> None:
+    """Raise the failure of a code, at the user's line."""
+    if code == 0:
+        return
+    failure, specs = failures.all[code - 1]
+    values = payload.get(code, [])
+    quotes = [
+        (_shown(value, weak), spec, "")
+        for value, (spec, weak) in zip(values, specs, strict=True)
+    ]
+    raise_at(failure.make(quotes), failure.site)
+
+
+def _shown(value: Any, weak: bool) -> Any:
+    """What a format of the value shows: a Python number for one, the array for the rest."""
+    array = np.asarray(value)
+    return array.item() if weak else jnp.asarray(array)
+
+
+def raise_at(error: BaseException, site: Site) -> None:
+    """Raise an exception from a frame that shows the user's file, function and line."""
+    text = "\n" * (site.line - 1) + "raise error"
+    code = compile(text, site.filename, "exec").replace(co_name=site.function)
+    code = code.replace(co_qualname=site.function, co_firstlineno=site.line)
+    exec(code, {"error": error})
+
+
+def where(error: BaseException | None = None) -> Site:
+    """The user's line an exception came from, or the one that is running now."""
+    place: tuple[types.CodeType, int] | None = None
+    traceback = error.__traceback__ if error is not None else None
+    while traceback is not None:
+        if is_user_code(traceback.tb_frame.f_code):
+            place = traceback.tb_frame.f_code, traceback.tb_lineno
+        traceback = traceback.tb_next
+    if place is None:
+        frame: types.FrameType | None = sys._getframe(1)
+        while frame is not None and not is_user_code(frame.f_code):
+            frame = frame.f_back
+        if frame is None:
+            return Site("<unknown>", 1, "<unknown>")
+        place = frame.f_code, frame.f_lineno
+    code, line = place
+    return Site(code.co_filename, line, _function_name(code))
+
+
+def is_user_code(code: types.CodeType) -> bool:
+    return not is_library_file(code.co_filename)
+
+
+def _function_name(code: types.CodeType) -> str:
+    """The function of the user's that a generated block belongs to."""
+    names = code.co_qualname.split(".<locals>.")
+    while len(names) > 1 and _is_block(names[-1]):
+        names.pop()
+    return names[-1].rpartition(".")[2]
+
+
+def _is_block(name: str) -> bool:
+    stem, _, line = name.partition("_")
+    return name == "<lambda>" or (
+        stem in {"then", "else", "test", "body", "try", "except"} and line[:1].isdigit()
+    )
+
+
+def overflow(site: Site) -> IntegerOverflow:
+    return IntegerOverflow(
+        "a Python integer left the range of int32 in a staged loop",
+        site=site,
+        fix="set jax_enable_x64, or pass the number as a static (hashable) value",
+    )
+
+
+def source_line(site: Site) -> str:
+    return linecache.getline(site.filename, site.line).strip()

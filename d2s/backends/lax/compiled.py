@@ -1,0 +1,396 @@
+"""A converted function as one compiled graph: what it depends on, and when to build it again."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+import logging
+import re
+import threading
+import types
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from d2s.backends.lax import channels
+from d2s.backends.lax.channels import Failures, Halt, Scope
+from d2s.backends.lax.regions import is_tracer_error
+from d2s.backends.lax.trees import children
+from d2s.backends.lax.dtypes import NUMBERS, is_dynamic
+from d2s.backends.lax.watch import Watch
+from d2s.errors import Error, Site, StagingError
+from d2s.libraries import is_library_file
+
+logger = logging.getLogger("d2s")
+
+Build = Callable[[Any], Any]
+_ARRAY = type(jnp.zeros(()))
+
+
+class _Static:
+    """A static argument inside a key: equal only to a value that behaves the same."""
+
+    __slots__ = ("_hash", "exact", "value")
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self.exact = _exact_key(value)
+        self._hash = hash(self.exact)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Static) and self.exact == other.exact
+
+
+def _exact_key(value: Any) -> Any:
+    """A key that tells 0.0 from -0.0 and 1 from True, inside frozen dataclasses too."""
+    kind = type(value)
+    if kind in NUMBERS:
+        return kind, repr(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = dataclasses.fields(value)
+        return kind, *((f.name, _exact_key(getattr(value, f.name))) for f in fields)
+    if isinstance(value, tuple | frozenset):
+        return kind, *(_exact_key(v) for v in value)
+    return kind, value
+
+
+@dataclasses.dataclass
+class _Result:
+    """What the graph returns besides a single array: leaves, error code, quoted values."""
+
+    leaves: list[Any]
+    code: Any
+    payload: dict[int, list[Any]]
+    static: _ResultInfo
+
+
+@dataclasses.dataclass(eq=False)
+class _ResultInfo:
+    """What is known once the graph is built: how to make the value, and what may fail."""
+
+    build: Build
+    failures: Failures
+    numbers: set[int]
+
+
+jax.tree_util.register_pytree_node(
+    _Result,
+    lambda r: ((r.leaves, r.code, r.payload), r.static),
+    lambda static, parts: _Result(*parts, static),
+)
+
+
+class _Entry:
+    """The graphs for one structure of arguments."""
+
+    def __init__(self, owner: Compiled, build: Callable[[tuple[Any, ...]], Any]) -> None:
+        self.owner, self.build = owner, build
+        #: positions of Python numbers whose value turned out to be needed
+        self.needed: tuple[int, ...] = ()
+        self.by_value: dict[Any, _Entry] = {}
+        self.watches: list[Watch] = []
+        self.reset()
+
+    def reset(self) -> None:
+        self.watches = []
+
+        def graph(*leaves: Any) -> Any:
+            return self.owner.trace(self, leaves)
+
+        functools.update_wrapper(graph, self.owner.function, updated=())
+        del graph.__wrapped__  # type: ignore[attr-defined]
+        self.run = jax.jit(graph)
+
+
+class Compiled:
+    """Callable; one graph per structure and type of arguments, rebuilt when its world changes."""
+
+    def __init__(self, function: types.FunctionType) -> None:
+        self.function = function
+        self._entries: dict[Any, _Entry] = {}
+        self._lock = threading.RLock()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        leaves: list[Any] = []
+        key: list[Any] = []
+        for arg in args:
+            if type(arg) is _ARRAY:
+                leaves.append(arg)
+                key.append(_ARRAY)
+            else:
+                _flatten(arg, leaves, key)
+        if kwargs:
+            for name, arg in kwargs.items():
+                key.append(name)
+                _flatten(arg, leaves, key)
+        entry = self._entries.get(tuple(key))
+        if entry is None:
+            entry = self._entry(tuple(key), args, kwargs)
+        return self._run(entry, leaves)
+
+    def _entry(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Entry:
+        with self._lock:
+            entry = self._entries.get(key)
+            if entry is None:
+                builder = _Builder()
+                parts = [builder.template(arg) for arg in args]
+                named = {name: builder.template(arg) for name, arg in kwargs.items()}
+
+                def build(leaves: tuple[Any, ...]) -> Any:
+                    given = [part(leaves) for part in parts]
+                    return given, {name: part(leaves) for name, part in named.items()}
+
+                entry = self._entries[key] = _Entry(self, build)
+            return entry
+
+    def _run(self, entry: _Entry, leaves: list[Any]) -> Any:
+        for watch in entry.watches:
+            if not watch.is_unchanged():
+                logger.info("%s: something it reads has changed; tracing again", self._name)
+                entry.reset()
+                break
+        if entry.needed:
+            entry, leaves = self._by_value(entry, leaves)
+        try:
+            result = entry.run(*leaves)
+        except Exception as error:
+            return self._try_again(entry, leaves, error)
+        if type(result) is not _Result:
+            return result
+        info = result.static
+        if result.code is not None:
+            if isinstance(result.code, jax.core.Tracer):
+                channels.report(result.code, result.payload, info.numbers, info.failures)
+            else:
+                channels.check(int(result.code), result.payload, info.failures)
+        return info.build(result.leaves)
+
+    def _by_value(self, entry: _Entry, leaves: list[Any]) -> tuple[_Entry, list[Any]]:
+        """The entry for these very numbers, which are constants in its graph."""
+        positions = entry.needed
+        key = tuple(_exact_key(leaves[n]) for n in positions)
+        inner = entry.by_value.get(key)
+        if inner is None:
+            fixed = {n: leaves[n] for n in positions}
+            build = entry.build
+
+            def with_constants(rest: tuple[Any, ...]) -> Any:
+                others = iter(rest)
+                count = len(rest) + len(fixed)
+                return build(tuple(fixed[n] if n in fixed else next(others) for n in range(count)))
+
+            inner = entry.by_value[key] = _Entry(self, with_constants)
+        rest = [leaf for n, leaf in enumerate(leaves) if n not in positions]
+        return (inner, rest) if not inner.needed else self._by_value(inner, rest)
+
+    def _try_again(self, entry: _Entry, leaves: list[Any], error: Exception) -> Any:
+        """Make the numbers static whose value was needed; otherwise say what went wrong."""
+        staging = isinstance(error, Error) and not isinstance(error, SyntaxError)
+        if not staging and not is_tracer_error(error):
+            raise error
+        numbers = [n for n, leaf in enumerate(leaves) if type(leaf) in (int, float, complex)]
+        named = [int(n) for n in re.findall(r"leaves\[(\d+)\]", str(error))]
+        wanted = tuple(n for n in named if n in numbers) or tuple(numbers)
+        if wanted:
+            logger.info("%s: the value of a Python number is needed; it becomes static", self._name)
+            entry.needed = wanted
+            entry.reset()
+            return self._run(entry, leaves)
+        if staging:
+            raise error
+        raise _needs_value(error) from error
+
+    @property
+    def _name(self) -> str:
+        return self.function.__qualname__
+
+    def trace(self, entry: _Entry, leaves: tuple[Any, ...]) -> Any:
+        """Build the graph: run the converted function once on abstract values."""
+        args, kwargs = entry.build(leaves)
+        watch = Watch(self.function, *_objects([args, kwargs]))
+        containers = Watch([args, kwargs])
+        scope = Scope(Failures(), watch)
+        value: Any = None
+        raised = False
+        with channels.set_aside():
+            try:
+                with channels.entered(scope, watch):
+                    try:
+                        value = self.function(*args, **kwargs)
+                    except Halt:
+                        raised = True
+                    except Exception as error:
+                        if scope.code is None and not scope.quotes:
+                            raise
+                        if isinstance(error, Error) or is_tracer_error(error):
+                            raise
+                        scope.fail(error)
+                        raised = True
+                _refuse_changes(watch, containers, self._name)
+            finally:
+                watch.undo()
+        entry.watches.append(watch)
+        outs: list[Any] = []
+        build = _template_of_result(None if raised else value, outs, watch)
+        if scope.code is None and build is _only_leaf:
+            return outs[0]
+        info = _ResultInfo(build, scope.failures, scope.numbers)
+        return _Result(outs, scope.code, scope.payload, info)
+
+
+def _flatten(value: Any, leaves: list[Any], key: list[Any]) -> None:
+    """Append the run-time leaves of an argument, and what else its graph depends on."""
+    kind = type(value)
+    if kind is float or kind is _ARRAY or kind is complex:
+        leaves.append(value)
+        key.append(kind)
+    elif kind is int:
+        info = jnp.iinfo(jnp.int_)
+        if info.min <= value <= info.max:
+            leaves.append(value)
+            key.append(int)
+        else:
+            key.append(_Static(value))
+    elif kind is not bool and is_dynamic(value):
+        leaves.append(value)
+        key.append(jax.Array)
+    else:
+        parts = children(value) if not _is_frozen(value) else None
+        if parts is None:
+            key.append(_static(value))
+            return
+        key.append(kind)
+        for name, part in parts[0]:
+            key.append(name)
+            _flatten(part, leaves, key)
+        key.append(len(parts[0]))
+
+
+def _is_frozen(value: Any) -> bool:
+    """A hashable configuration: static as a whole."""
+    params = getattr(type(value), "__dataclass_params__", None)
+    if params is None or not params.frozen or isinstance(value, type):
+        return False
+    registered = jax.tree_util.all_leaves([value])
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return registered
+
+
+def _static(value: Any) -> _Static:
+    try:
+        return _Static(value)
+    except TypeError:
+        raise StagingError(
+            f"an argument of type {type(value).__name__} is neither an array, a number, a container "
+            "of those, nor hashable",
+            code="D2S030",
+            site=channels.where(),
+            fix="an array, a list, a dict, a dataclass, or a hashable value",
+        ) from None
+
+
+class _Builder:
+    """Remembers how arguments were taken apart."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def template(self, value: Any) -> Build:
+        kind = type(value)
+        small = kind is not int or (lambda i: i.min <= value <= i.max)(jnp.iinfo(jnp.int_))
+        if kind is not bool and is_dynamic(value) and small:
+            position = self.count
+            self.count += 1
+            return lambda leaves: leaves[position]
+        parts = children(value) if not _is_frozen(value) else None
+        if parts is None:
+            return lambda leaves: value
+        builds = [self.template(part) for _, part in parts[0]]
+        make = parts[1]
+        return lambda leaves: make([build(leaves) for build in builds])
+
+
+def _only_leaf(leaves: Any) -> Any:
+    return leaves[0]
+
+
+def _template_of_result(value: Any, outs: list[Any], watch: Watch) -> Build:
+    """How to make the returned value from the outputs of the graph."""
+    if isinstance(value, jax.Array) or (is_dynamic(value) and type(value) not in NUMBERS):
+        outs.append(value)
+        position = len(outs) - 1
+        return _only_leaf if position == 0 else lambda leaves: leaves[position]
+    parts = None if watch.knows(value) else children(value)
+    if parts is None:
+        return lambda leaves: value
+    builds = [_template_of_result(part, outs, watch) for _, part in parts[0]]
+    make = parts[1]
+    return lambda leaves: make([build(leaves) for build in builds])
+
+
+def _objects(value: Any) -> list[Any]:
+    """Static objects among the arguments: what they hold is read while the graph is built."""
+    parts = children(value)
+    if parts is not None:
+        return [found for _, part in parts[0] for found in _objects(part)]
+    atoms = (str, bytes, enum.Enum, type)
+    return [] if is_dynamic(value) or isinstance(value, atoms) else [value]
+
+
+def _refuse_changes(watch: Watch, containers: Watch, name: str) -> None:
+    for found, what in ((watch, "something outside it"), (containers, "an argument")):
+        for owner, _ in found.changed():
+            kind = "a variable of an enclosing function or module"
+            if isinstance(owner, list | dict | set | np.ndarray):
+                kind = f"a {type(owner).__name__}"
+            found.undo()
+            raise StagingError(
+                f"{name} changes {what} ({kind}); a compiled call would not repeat that",
+                code="D2S024",
+                fix="return the new value and store it outside",
+            )
+
+
+def _needs_value(error: Exception) -> StagingError:
+    """The user's line that used a run-time value as a Python value."""
+    site, own = _last_user_place(error)
+    first = str(error).splitlines()[0]
+    if not own:
+        return StagingError(
+            f"{site.function} needs a run-time value; d2s did not convert it ({first})",
+            code="D2S021",
+            site=site,
+            fix=f"d2s.convert({site.function}) where you pass or call it, if it is plain Python",
+        )
+    return StagingError(
+        f"a run-time value is needed as a Python value here ({first})",
+        code="D2S020",
+        site=site,
+        fix="array operations on it, or pass it as a Python number so that it can become static",
+    )
+
+
+def _last_user_place(error: Exception) -> tuple[Site, bool]:
+    from d2s.conversion import _made
+
+    traceback, found = error.__traceback__, None
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        if not is_library_file(code.co_filename):
+            found = traceback
+        traceback = traceback.tb_next
+    if found is None:
+        return channels.where(), True
+    code = found.tb_frame.f_code
+    own = _made.get(code) is not None or code.co_name.startswith("<")
+    return Site(code.co_filename, found.tb_lineno, channels._function_name(code)), own

@@ -1,0 +1,123 @@
+"""Types of run-time values and their join: the least type that holds both sides exactly."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax._src.lax.lax import _convert_element_type
+
+NUMBERS = (bool, int, float, complex)
+
+
+class Type(NamedTuple):
+    """Shape and dtype; weak means it came from a Python number and yields to array dtypes."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+    weak: bool
+
+    def __str__(self) -> str:
+        name = np.dtype(self.dtype).name if isinstance(self.dtype, np.dtype) else str(self.dtype)
+        text = f"{name}[{','.join(map(str, self.shape))}]"
+        return f"{text} (Python number)" if self.weak else text
+
+    def struct(self) -> jax.ShapeDtypeStruct:
+        return jax.ShapeDtypeStruct(self.shape, self.dtype, weak_type=self.weak)
+
+    def zeros(self) -> Any:
+        if jnp.issubdtype(self.dtype, jax.dtypes.prng_key):
+            impl = self.dtype._impl
+            data = jnp.zeros((*self.shape, *impl.key_shape), jnp.uint32)
+            return jax.random.wrap_key_data(data, impl=impl.name)
+        return jnp.zeros(self.shape, self.dtype)
+
+
+class Mismatch(Exception):
+    """Two types that cannot be joined; the caller knows the variable and the lines."""
+
+    def __init__(self, code: str, why: str, fix: str) -> None:
+        super().__init__(why)
+        self.code, self.why, self.fix = code, why, fix
+
+
+def is_dynamic(value: object) -> bool:
+    """Whether a value can live in a graph: arrays and numbers."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.dtype.kind in "biufcV" and value.dtype.fields is None
+    return isinstance(value, jax.Array) or type(value) in NUMBERS
+
+
+def type_of(value: Any) -> Type:
+    if type(value) is int:
+        info = jnp.iinfo(jnp.int_)
+        if not info.min <= value <= info.max:
+            raise Mismatch(
+                "D2S012",
+                f"the Python integer {value} does not fit into {info.dtype}",
+                "a float, or set jax_enable_x64",
+            )
+    aval = jax.typeof(value)
+    return Type(aval.shape, aval.dtype, bool(getattr(aval, "weak_type", False)))
+
+
+def join(one: Type, other: Type, exact: tuple[object, object] = (None, None)) -> Type:
+    """The type of both; `exact` are the Python numbers behind the types, where they are known."""
+    if one.shape != other.shape:
+        raise Mismatch(
+            "D2S010",
+            "the shapes differ",
+            "the same shape on both sides, for example with jnp.broadcast_to or jnp.zeros",
+        )
+    if one.dtype == other.dtype:
+        return Type(one.shape, one.dtype, one.weak and other.weak)
+    if jnp.issubdtype(one.dtype, jax.dtypes.extended) or jnp.issubdtype(
+        other.dtype, jax.dtypes.extended
+    ):
+        raise Mismatch("D2S010", "the dtypes differ", "values of one dtype on both sides")
+    dtype = jnp.result_type(_promotable(one), _promotable(other))
+    joined = Type(one.shape, dtype, one.weak and other.weak)
+    for side, value in zip((one, other), exact, strict=True):
+        _check_lossless(side, joined, value)
+    return joined
+
+
+def _promotable(one: Type) -> Any:
+    if not one.weak:
+        return one.dtype
+    return np.dtype(one.dtype).type(0).item()
+
+
+def _check_lossless(side: Type, joined: Type, value: object) -> None:
+    if side.dtype == joined.dtype or not jnp.issubdtype(side.dtype, jnp.integer):
+        return
+    if jnp.issubdtype(joined.dtype, jnp.integer):
+        fits = jnp.iinfo(joined.dtype).bits > jnp.iinfo(side.dtype).bits
+        if side.weak or fits or jnp.issubdtype(joined.dtype, jnp.signedinteger) == jnp.issubdtype(
+            side.dtype, jnp.signedinteger
+        ):
+            return
+        raise Mismatch(
+            "D2S012",
+            f"{side} does not fit into {joined}",
+            "an explicit .astype(...) on the side that may be converted",
+        )
+    exactly = 2 ** (jnp.finfo(joined.dtype).nmant + 1)
+    if type(value) is int and abs(value) <= exactly:
+        return
+    if jnp.iinfo(side.dtype).bits < jnp.finfo(joined.dtype).nmant + 1 and not side.weak:
+        return
+    raise Mismatch(
+        "D2S012",
+        f"{side} would become {joined}, which holds integers only up to {exactly}",
+        "a float on both sides (float(n), n.astype(float)) if that is what you mean",
+    )
+
+
+def cast(value: Any, to: Type) -> Any:
+    """A value as the given type, weak or not."""
+    if isinstance(to.dtype, np.dtype):
+        return _convert_element_type(value, to.dtype, weak_type=to.weak)
+    return value

@@ -1,0 +1,107 @@
+"""`try`/`except` around code that may fail at run time: the handler is a branch on the error code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+
+from d2s.backends.lax import channels
+from d2s.backends.lax.branches import cond
+from d2s.backends.lax.channels import Halt, Scope
+from d2s.backends.lax.regions import _at_failure, failures, is_internal, select
+from d2s.backends.lax.watch import Watch
+from d2s.backends.protocol import Handler, Thunk
+from d2s.errors import StagingError
+
+
+def try_except(body: Thunk, handlers: tuple[Handler, ...], orelse: Thunk | None) -> None:
+    watch = Watch(body, orelse, *(handler for _, handler in handlers))
+    scope = Scope(failures(), watch, observed=True)
+    ended = False
+    try:
+        with channels.entered(scope):
+            body()
+    except Halt:
+        ended = True
+    except Exception as error:
+        if is_internal(error):
+            raise
+        if scope.code is None:
+            handler = _handler_of(type(error), handlers)
+            if handler is None:
+                raise
+            handler(error)
+            return
+        with channels.entered(scope):
+            scope.fail(error)
+        ended = True
+    if scope.code is None:
+        if orelse is not None:
+            orelse()
+        return
+    for slot in watch.cells():
+        now = slot.get()
+        then = _at_failure(scope, slot, now)
+        if then is not now:
+            slot.set(select(scope.code != 0, then, now))
+    _handle(scope, handlers, orelse, ended)
+
+
+def _handler_of(kind: type[BaseException], handlers: tuple[Handler, ...]) -> Any:
+    for kinds, handler in handlers:
+        if kinds is None or issubclass(kind, kinds):
+            return handler
+    return None
+
+
+def _handle(
+    scope: Scope, handlers: tuple[Handler, ...], orelse: Thunk | None, ended: bool
+) -> None:
+    code = scope.code
+    found = {n: _handler_of(scope.failures.all[n - 1][0].kind, handlers) for n in scope.numbers}
+    caught = sorted(n for n, handler in found.items() if handler is not None)
+    missed = sorted(n for n, handler in found.items() if handler is None)
+    if missed:
+        left = jnp.where(_is_one_of(code, missed), code, 0)
+        payload = {n: scope.payload[n] for n in missed if n in scope.payload}
+        channels.report(left, payload, set(missed), scope.failures)
+    if not caught:
+        if ended:
+            raise Halt
+        if orelse is not None:
+            cond(code == 0, orelse, lambda: None, ())
+        return
+
+    def run(numbers: list[int]) -> None:
+        first, rest = numbers[0], numbers[1:]
+        if not rest:
+            _call(scope, first, found[first])
+        else:
+            cond(code == first, lambda: run([first]), lambda: run(rest), ())
+
+    def fine() -> None:
+        if orelse is not None and not ended:
+            cond(code == 0, orelse, lambda: None, ()) if missed else orelse()
+
+    cond(_is_one_of(code, caught), lambda: run(caught), fine, ())
+
+
+def _is_one_of(code: Any, numbers: list[int]) -> Any:
+    return jnp.any(code == jnp.asarray(numbers, jnp.int32))
+
+
+def _call(scope: Scope, number: int, handler: Any) -> None:
+    failure, quotes = scope.failures.all[number - 1]
+    name = handler.__code__.co_varnames[0]
+    if quotes and not name.startswith("error_"):
+        raise StagingError(
+            f"`{name}` has a message with run-time values, which is not known in the handler",
+            code="D2S020",
+            site=failure.site,
+            fix="a message without run-time values, or a handler that does not name the exception",
+        )
+    try:
+        raise failure.make([])
+    except BaseException as error:
+        handler(error)

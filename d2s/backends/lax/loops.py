@@ -1,0 +1,640 @@
+"""`while` and `for` on run-time values: one body in the graph, whatever the number of trips.
+
+The type of what a loop carries is the least fixed point of its body. The body is traced on abstract
+values until that point is reached; the last trace is the graph that runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from d2s.backends.lax import channels
+from d2s.backends.lax.branches import cond
+from d2s.backends.lax.channels import Halt
+from d2s.backends.lax.regions import (
+    Region,
+    difference,
+    failures,
+    fill,
+    is_internal,
+    is_traced,
+    is_tracer_error,
+    leaf_value,
+    running,
+    scalar_predicate,
+    trace,
+)
+from d2s.backends.lax.sequences import Sequence, as_sequence
+from d2s.backends.lax.trees import (
+    FILLER,
+    Difference,
+    Filler,
+    Join,
+    Joined,
+    Leaf,
+    Out,
+    leaves,
+    map_leaves,
+)
+from d2s.backends.lax.dtypes import NUMBERS, Mismatch, Type, cast, is_dynamic, type_of
+from d2s.backends.lax.watch import Slot, Watch
+from d2s.errors import Error, Site, StagingError
+from d2s.values import Maybe, Unbound
+
+State = tuple[Any, ...]
+Body = Callable[..., Any]
+_INDEX = Type((), jnp.dtype("int32"), True)
+_CODE = Type((), jnp.dtype("int32"), False)
+
+
+class Hole(Leaf):
+    """A leaf of the state that the loop may carry: its value before the loop, its type in it."""
+
+    def __init__(self, init: Any, kind: Type) -> None:
+        self.init, self.type = init, kind
+
+    def before(self) -> Any:
+        return self.type.zeros() if isinstance(self.init, Filler) else cast(self.init, self.type)
+
+
+class _LoopJoin(Join):
+    """Joins the state before the loop with the state after an iteration."""
+
+    def _join_leaves(self, one: Any, other: Any, path: str) -> Any:
+        if not isinstance(one, Hole):
+            return super()._join_leaves(one, other, path)
+        if isinstance(other, Out) and other.same_as is one:
+            return one  # the iteration leaves it as it is
+        if isinstance(one.init, Filler):
+            kind = other.type if isinstance(other, Out) else type_of(other)
+            return self._add(kind, (one, other))
+        joined = super()._join_leaves(one.init, other, path)
+        if isinstance(joined, Joined):
+            self.dynamic.pop()
+            return self._add(joined.type, (one, other))
+        return one
+
+    def join(self, one: Any, other: Any, path: str = "") -> Any:
+        if isinstance(one, Hole) and not isinstance(other, Filler):
+            if isinstance(other, Out) or is_dynamic(other):
+                return self._join_leaves(one, other, path)
+            if not isinstance(other, Unbound | Maybe):
+                init = FILLER if isinstance(one.init, Filler) else one.init
+                return super().join(init, other, path)
+        return super().join(one, other, path)
+
+    def _filled(self, value: Any, first: bool, path: str) -> Any:
+        if first:
+            return super()._filled(value, first, path)
+        return map_leaves(
+            lambda v: self._add(v.type, (v, FILLER)) if isinstance(v, Hole) else v, value
+        )
+
+
+@dataclass
+class Plan:
+    """A loop whose types have settled."""
+
+    region: Region
+    holes: list[Hole]
+    tree: Any
+    carried: list[Joined]
+    slots: list[Slot]
+    with_code: bool
+
+    def inputs(self, carry: list[Any]) -> list[Any]:
+        """Inputs of the body's graph: what is carried, and what stays as it was."""
+        values = {id(j.sides[0]): c for j, c in zip(self.carried, carry, strict=True)}
+        return [values[id(h)] if id(h) in values else h.before() for h in self.holes]
+
+    def outputs(self, outs: list[Any], carry: list[Any]) -> list[Any]:
+        return [
+            c if isinstance(j.sides[1], Filler) else leaf_value(j.sides[1], outs, j.type)
+            for j, c in zip(self.carried, carry, strict=True)
+        ]
+
+
+def settle(
+    body: Callable[..., State],
+    extra: list[Type],
+    state: State,
+    watch: Watch,
+    names: list[str],
+    *,
+    numbers: bool,
+    code_inside: bool,
+) -> Plan:
+    """Trace the body until the types of the state no longer change.
+
+    extra        types of inputs of the body that are not state (position, rows)
+    numbers      treat Python numbers as carried from the start
+    code_inside  the body must see the error code of earlier iterations
+    """
+    slots: list[Slot] = []
+    site = channels.where()
+    plan = [_holes(value, numbers) for value in state]
+    with_code = False
+    for _ in range(2 * len(leaves(list(state))) + 12):
+        holes = [leaf for leaf in leaves(plan) if isinstance(leaf, Hole)]
+
+        def run(*inputs: Any, plan: list[Any] = plan, holes: list[Hole] = holes) -> Any:
+            given = dict(zip(map(id, holes), inputs[len(extra) :], strict=True))
+            values = map_leaves(lambda leaf: given.get(id(leaf), leaf), plan)
+            for slot, value in zip(slots, values[len(state) :], strict=True):
+                slot.set(value)
+            out = body(*inputs[: len(extra)], *values[: len(state)])
+            return [*out, *(slot.get() for slot in slots)]
+
+        kinds = [_CODE] * with_code + extra + [hole.type for hole in holes]
+        stand_for = [None] * (with_code + len(extra)) + holes
+        region = trace(run, kinds, watch, stand_for=stand_for, with_code=with_code)
+        more = [
+            slot
+            for key, (slot, _) in region.slots.items()
+            if key not in {s.identity for s in slots}
+        ]
+        if more:
+            slots += more
+            plan += [_holes(slot.get(), numbers) for slot in more]
+            continue
+        if region.code is not None and code_inside and not with_code:
+            with_code = True
+            continue
+        result = _known_slots(region, slots, len(state))
+        joining = _LoopJoin()
+        try:
+            tree = joining.join(plan, result)
+        except Difference as found:
+            labels = names + [f"variable {n + 1}" for n in range(len(plan) - len(names))]
+            what = "before the loop|after an iteration"
+            raise difference(found, labels, "", what, site) from None
+        if all(isinstance(j.sides[0], Hole) and j.type == j.sides[0].type for j in joining.dynamic):
+            return Plan(region, holes, tree, joining.dynamic, slots, with_code)
+        plan = map_leaves(_next_hole, tree)
+    raise StagingError(
+        f"the types of {', '.join(names)} do not settle",
+        code="D2S011",
+        site=site,
+        fix="values of one type, before the loop and in it",
+    )
+
+
+def _known_slots(region: Region, slots: list[Slot], count: int) -> Any:
+    if not isinstance(region.value, Filler):
+        return region.value
+    # the body ended by an exception: the shared names have the values they had then
+    values = [region.slots[s.identity][1] if s.identity in region.slots else FILLER for s in slots]
+    return [FILLER] * count + values
+
+
+def _holes(value: Any, numbers: bool) -> Any:
+    def hole(leaf: Any) -> Any:
+        if not is_dynamic(leaf) or (type(leaf) in NUMBERS and not numbers):
+            return leaf
+        try:
+            return Hole(leaf, type_of(leaf))
+        except Mismatch:
+            return leaf  # an integer too large for the graph may still stay as it is
+
+    return map_leaves(hole, value)
+
+
+def _next_hole(leaf: Any) -> Any:
+    if not isinstance(leaf, Joined):
+        return leaf
+    before = leaf.sides[0]
+    return Hole(before.init if isinstance(before, Hole) else before, leaf.type)
+
+
+def _names(body: Body, skip: int) -> list[str]:
+    code = body.__code__
+    return list(code.co_varnames[skip : code.co_argcount])
+
+
+def _as_tuple(value: Any, count: int) -> State:
+    return (value,) if count == 1 else tuple(value) if count else ()
+
+
+# -- while ----------------------------------------------------------------------------------------
+
+
+def while_loop(test: Body, body: Body, state: State) -> State:
+    """Python's loop while the test is known; one staged loop from where it is not."""
+    if _reaches_traced(test, body, state) and _becomes_traced(test, body, state):
+        return _stage_while(test, body, state)
+    while True:
+        go = test(*state)
+        if is_traced(go):
+            return _stage_tested(go, test, body, state)
+        if not go:
+            return state
+        state = _as_tuple(body(*state), len(state))
+
+
+def _reaches_traced(test: Body, body: Body, state: State) -> bool:
+    reached = [*state]
+    for function in (test, body):
+        for cell in getattr(function, "__closure__", None) or ():
+            try:
+                reached.append(cell.cell_contents)
+            except ValueError:
+                continue
+    return any(is_traced(leaf) for value in reached for leaf in leaves(value))
+
+
+def _becomes_traced(test: Body, body: Body, state: State) -> bool:
+    """Whether the test is, or will be, a run-time value: tried on abstract values, undone."""
+    watch = Watch(test, body, *state)
+    plan = list(state)
+    for _ in range(len(leaves(plan)) + 2):
+        holes: list[Hole] = []
+
+        def hole(leaf: Any, holes: list[Hole] = holes) -> Any:
+            if isinstance(leaf, Hole):
+                holes.append(leaf)
+            elif is_traced(leaf):
+                leaf = Hole(leaf, type_of(leaf))
+                holes.append(leaf)
+            return leaf
+
+        plan = map_leaves(hole, plan)
+
+        def run(*inputs: Any, plan: list[Any] = plan, holes: list[Hole] = holes) -> Any:
+            given = dict(zip(map(id, holes), inputs, strict=True))
+            values = map_leaves(lambda leaf: given.get(id(leaf), leaf), plan)
+            go = test(*values)
+            if is_traced(go) or not go:
+                return go, values
+            return go, _as_tuple(body(*values), len(values))
+
+        try:
+            region = trace(run, [h.type for h in holes], watch)
+        except Halt:
+            return False
+        except Exception as error:
+            if is_internal(error):
+                return False  # Python's own loop will say it better, if it is reached at all
+            raise
+        if isinstance(region.value, Filler):
+            return False
+        go, after = region.value
+        if isinstance(go, Out):
+            return True
+        if not go:
+            return False
+        try:
+            grown = _tracedness(plan, list(after))
+        except Difference:
+            return False
+        if grown is None:
+            return False
+        plan = grown
+    return False
+
+
+def _tracedness(plan: list[Any], after: list[Any]) -> list[Any] | None:
+    """The plan with leaves that an iteration made run-time values; None when there are no more."""
+    now, later = leaves(plan), leaves(after)
+    if len(now) != len(later):
+        return None
+    fresh = [
+        isinstance(b, Out) and not isinstance(a, Hole) for a, b in zip(now, later, strict=True)
+    ]
+    if not any(fresh):
+        return None
+    queue = list(zip(fresh, later, strict=True))
+
+    def grow(leaf: Any) -> Any:
+        is_new, out = queue.pop(0)
+        return Hole(leaf, out.type) if is_new else leaf
+
+    return list(map_leaves(grow, plan))
+
+
+def _stage_tested(go: Any, test: Body, body: Body, state: State) -> State:
+    """A loop whose test was evaluated already and came out as a run-time value."""
+
+    def step(_: Any, *values: Any) -> State:
+        after = _as_tuple(body(*values), len(values))
+        return (test(*after), *after)
+
+    flag = scalar_predicate(go)
+    done = _stage_while(lambda go, *_: go, step, (flag, *state), _names(body, 0))
+    return done[1:]
+
+
+def _stage_while(test: Body, body: Body, state: State, names: list[str] | None = None) -> State:
+    count = len(state)
+    watch = Watch(test, body, *state)
+    names = names if names is not None else _names(body, 0)
+
+    def step(*values: Any) -> State:
+        return _as_tuple(body(*values), count)
+
+    plan = _settle_either_way(step, [], state, watch, names, code_inside=False)
+    tested = _trace_test(test, plan, count, watch)
+    if not tested.is_pure:
+        go = test(*state)
+        return _stage_tested(go if is_traced(go) else jnp.asarray(bool(go)), test, body, state)
+
+    def going(carry: list[Any]) -> Any:
+        outs = tested.run(*plan.inputs(carry))
+        value = tested.value
+        return scalar_predicate(outs[value.index]) if isinstance(value, Out) else bool(value)
+
+    return _run_while(plan, going, lambda position, rows: [], count)
+
+
+def _settle_either_way(
+    step: Callable[..., State],
+    extra: list[Type],
+    state: State,
+    watch: Watch,
+    names: list[str],
+    code_inside: bool,
+) -> Plan:
+    """Carry Python numbers from the start; where the body needs one as it is, only those it changes."""
+    try:
+        return settle(step, extra, state, watch, names, numbers=True, code_inside=code_inside)
+    except Exception as error:
+        if not is_internal(error) or not any(type(leaf) in NUMBERS for leaf in leaves(list(state))):
+            raise
+        try:
+            return settle(step, extra, state, watch, names, numbers=False, code_inside=code_inside)
+        except Error:
+            raise error from None
+
+
+def _trace_test(test: Body, plan: Plan, count: int, watch: Watch) -> Region:
+    def run(*inputs: Any) -> Any:
+        given = dict(zip(map(id, plan.holes), inputs, strict=True))
+        values = map_leaves(_settled(given), plan.tree)
+        for slot, value in zip(plan.slots, values[count:], strict=True):
+            slot.set(value)
+        go = test(*values[:count])
+        return scalar_predicate(go) if is_traced(go) else bool(go)
+
+    region = trace(run, [hole.type for hole in plan.holes], watch)
+    own = {slot.identity for slot in plan.slots}
+    region.slots = {
+        key: (slot, value)
+        for key, (slot, value) in region.slots.items()
+        if key not in own or not _is_input(value, plan)
+    }
+    return region
+
+
+def _is_input(value: Any, plan: Plan) -> bool:
+    """Whether a shared name was only set to the value the loop carries for it."""
+    return all(not isinstance(leaf, Out) or leaf.same_as is not None for leaf in leaves(value))
+
+
+def _settled(given: dict[int, Any]) -> Callable[[Any], Any]:
+    def put(leaf: Any) -> Any:
+        if isinstance(leaf, Joined):
+            return given[id(leaf.sides[0])]
+        return given.get(id(leaf), leaf)
+
+    return put
+
+
+def _run_while(
+    plan: Plan,
+    going: Callable[[list[Any]], Any],
+    extra: Callable[[Any, list[Any]], list[Any]],
+    count: int,
+    position: bool = False,
+    length: Any = None,
+) -> State:
+    """The staged loop: ``while`` as it is, ``for`` with a position and a length."""
+    region = plan.region
+    fails = region.code is not None
+    before = running()
+    zeros = _payload_zeros(region)
+
+    def test(carry: Any) -> Any:
+        at, code, _, values = carry
+        go = going(values)
+        if position:
+            go = jnp.logical_and(at < length, go)
+        for flag in before:
+            go = jnp.logical_and(flag == 0, go)
+        return jnp.logical_and(code == 0, go) if fails else go
+
+    def body(carry: Any) -> Any:
+        at, code, payload, values = carry
+        inputs = ([jnp.int32(0)] if plan.with_code else []) + extra(at, values)
+        outs = region.run(*inputs, *plan.inputs(values))
+        if fails:
+            code = leaf_value(region.code, outs, _CODE)
+            payload = _payload(region, outs)
+        return (at + 1 if position else at), code, payload, plan.outputs(outs, values)
+
+    values = [j.sides[0].before() for j in plan.carried]
+    start = (0 if position else None, jnp.int32(0) if fails else None, zeros, values)
+    _, code, payload, values = jax.lax.while_loop(test, body, start)
+    return _finish(plan, values, code, payload, count, trips=None)
+
+
+def _payload_zeros(region: Region) -> dict[int, list[Any]]:
+    return {
+        n: [(v.type if isinstance(v, Out) else type_of(v)).zeros() for v in values]
+        for n, values in region.payload.items()
+    }
+
+
+def _payload(region: Region, outs: list[Any]) -> dict[int, list[Any]]:
+    return {
+        n: [leaf_value(v, outs, v.type if isinstance(v, Out) else type_of(v)) for v in values]
+        for n, values in region.payload.items()
+    }
+
+
+def _finish(
+    plan: Plan, values: list[Any], code: Any, payload: Any, count: int, trips: int | None
+) -> State:
+    """The state after the loop; shared names are set, failures go to the scope around."""
+    positions = {id(j): n for n, j in enumerate(plan.carried)}
+
+    def put(leaf: Any) -> Any:
+        if isinstance(leaf, Joined):
+            value = values[positions[id(leaf)]]
+            return value if type_of(value) == leaf.type else cast(value, leaf.type)
+        return leaf.init if isinstance(leaf, Hole) else leaf
+
+    def bound(value: Any) -> Any:
+        """After one trip at least, what every iteration binds is bound."""
+        if isinstance(value, Maybe) and isinstance(value.bound, Joined):
+            if trips and value.bound.sides[1] is True:
+                return value.value
+        return value
+
+    tree = [bound(value) for value in plan.tree]
+    state = [map_leaves(put, value) for value in tree]
+    for slot, value in zip(plan.slots, state[count:], strict=True):
+        slot.set(value)
+    if code is not None:
+        channels.report(code, payload, plan.region.numbers, failures())
+    return tuple(state[:count])
+
+
+# -- for ------------------------------------------------------------------------------------------
+
+
+def for_loop(iterable: Iterable[Any], body: Body, state: State, test: Body | None) -> State:
+    sequence = as_sequence(iterable)
+    if sequence is not None:
+        if is_traced(sequence.length) or sequence.length:
+            return _stage_for_or_unroll(sequence, body, state, test)
+        return state
+    if test is not None and isinstance(iterable, range) and len(iterable):
+        if _becomes_traced_for(iterable, body, state, test):
+            sequence = as_sequence(iterable, with_ranges=True)
+            assert sequence is not None
+            return _stage_for_or_unroll(sequence, body, state, test)
+    return _unroll(iterable, body, state, test)
+
+
+def _becomes_traced_for(items: range, body: Body, state: State, test: Body) -> bool:
+    if not _reaches_traced(test, body, state):
+        return False
+
+    def first(*values: Any) -> Any:
+        return body(items[0], *values)
+
+    return _becomes_traced(test, first, state)
+
+
+def _stage_for_or_unroll(
+    sequence: Sequence, body: Body, state: State, test: Body | None
+) -> State:
+    try:
+        return _stage_for(sequence, body, state, test)
+    except Exception as error:
+        needs_value = is_tracer_error(error) or (
+            isinstance(error, Error) and error.code in ("D2S013", "D2S020", "D2S010", "D2S011")
+        )
+        if not needs_value or is_traced(sequence.length):
+            raise
+        # the body needs positions or items as Python values: unrolled, each iteration has them
+        try:
+            return _unroll(sequence, body, state, test)
+        except Exception as again:
+            raise (error if is_internal(again) else again) from None
+
+
+def _unroll(iterable: Iterable[Any], body: Body, state: State, test: Body | None) -> State:
+    count = len(state)
+    items = iter(iterable)
+    if test is None:
+        for item in items:
+            state = _as_tuple(body(item, *state), count)
+        return state
+    for item in items:
+        state = _as_tuple(body(item, *state), count)
+        go = test(*state)
+        if is_traced(go):
+            return _unroll_guarded(go, iterable, items, body, state, test)
+        if not go:
+            break
+    return state
+
+
+def _unroll_guarded(
+    go: Any, iterable: Iterable[Any], items: Any, body: Body, state: State, test: Body
+) -> State:
+    """The rest of a finite Python loop whose early exit is a run-time condition."""
+    if iter(iterable) is iterable:
+        raise StagingError(
+            "a loop over an iterator ends by a run-time condition; how much of the iterator it "
+            "uses up cannot be known",
+            code="D2S025",
+            site=channels.where(),
+            fix="a loop over a list or a range",
+        )
+    count = len(state)
+    for item in items:
+
+        def then(*values: Any, item: Any = item) -> Any:
+            return _as_tuple(body(item, *values), count)
+
+        state = tuple(cond(go, then, lambda *values: tuple(values), state))
+        go = test(*state)
+        if not is_traced(go) and not go:
+            break
+    return state
+
+
+def _stage_for(sequence: Sequence, body: Body, state: State, test: Body | None) -> State:
+    count = len(state)
+    watch = Watch(body, test, *state)
+    names = _names(body, 1)
+    arrays = sequence.arrays()
+    rows = [Type(a.shape[1:], a.dtype, False) for a in arrays]
+    scans = test is None and not is_traced(sequence.length)
+
+    def step(position: Any, *values: Any) -> State:
+        item = sequence.item(position, list(values[: len(rows)]))
+        return _as_tuple(body(item, *values[len(rows) :]), count)
+
+    plan = _settle_either_way(step, [_INDEX, *rows], state, watch, names, code_inside=scans)
+    observed = channels.current()
+    if scans and not (plan.region.code is not None and observed is not None and observed.observed):
+        return _run_scan(plan, arrays, count, int(sequence.length))
+
+    def extra(position: Any, values: list[Any]) -> list[Any]:
+        picked = [jax.lax.dynamic_index_in_dim(a, position, keepdims=False) for a in arrays]
+        return [position, *picked]
+
+    going: Callable[[list[Any]], Any] = lambda carry: True  # noqa: E731
+    if test is not None:
+        tested = _trace_test(test, plan, count, watch)
+        assert tested.is_pure, "the test of a for reads flags only"
+
+        def going(carry: list[Any]) -> Any:
+            outs = tested.run(*plan.inputs(carry))
+            value = tested.value
+            return outs[value.index] if isinstance(value, Out) else value
+
+    return _run_while(plan, going, extra, count, position=True, length=sequence.length)
+
+
+def _run_scan(plan: Plan, arrays: list[Any], count: int, length: int) -> State:
+    region = plan.region
+    fails = region.code is not None
+    uses_position = region.reads(int(plan.with_code))
+
+    def step(carry: Any, rows: list[Any]) -> Any:
+        at, code, payload, values = carry
+        start = [code] if plan.with_code else []
+        outs = region.run(*start, 0 if at is None else at, *rows, *plan.inputs(values))
+        if fails:
+            first = code == 0
+            now = _payload(region, outs)
+            payload = {
+                n: [jnp.where(first, v, o) for v, o in zip(now[n], old, strict=True)]
+                for n, old in payload.items()
+            }
+            code = leaf_value(region.code, outs, _CODE)
+        return (at if at is None else at + 1, code, payload, plan.outputs(outs, values)), None
+
+    values = [j.sides[0].before() for j in plan.carried]
+    start = (
+        0 if uses_position else None,
+        jnp.int32(0) if fails else None,
+        _payload_zeros(region),
+        values,
+    )
+    xs = [a if a.shape[0] == length else a[:length] for a in arrays]
+    (_, code, payload, values), _ = jax.lax.scan(step, start, xs, length=length)
+    return _finish(plan, values, code, payload, count, trips=length)
+
+
+def site_of(body: Body) -> Site:
+    code = body.__code__
+    return Site(code.co_filename, code.co_firstlineno, code.co_name)

@@ -1,0 +1,289 @@
+"""Regions: pieces of the user's code run once on abstract values, kept as a graph.
+
+A region is traced into a jaxpr of its own. Nothing else of the run survives: equations go into that
+jaxpr, changes to Python objects are taken out as values and undone, exceptions become error codes.
+"""
+
+from __future__ import annotations
+
+import dis
+import sys
+import types
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.extend.core import take_current_trace
+
+from d2s.backends.lax import channels
+from d2s.backends.lax.channels import Failures, Halt, Scope
+from d2s.backends.lax.trees import FILLER, Difference, Filler, Join, Joined, Leaf, Out, describe
+from d2s.backends.lax.trees import map_leaves
+from d2s.backends.lax.dtypes import Type, cast, type_of
+from d2s.backends.lax.watch import Slot, Watch
+from d2s.errors import Error, Site, StagingError
+
+#: regions inside regions; beyond it a recursion has no end that Python can see
+MAX_DEPTH = 120
+
+TRACER_ERRORS = (
+    jax.errors.ConcretizationTypeError,
+    jax.errors.TracerArrayConversionError,
+    jax.errors.TracerBoolConversionError,
+    jax.errors.TracerIntegerConversionError,
+    jax.errors.NonConcreteBooleanIndexError,
+    jax.errors.UnexpectedTracerError,
+)
+
+
+def is_tracer_error(error: BaseException) -> bool:
+    """Whether an exception says that a run-time value was used as a Python value."""
+    return isinstance(error, TRACER_ERRORS) or (
+        isinstance(error, TypeError | ValueError | IndexError | AttributeError | KeyError)
+        and "Tracer" in str(error)
+    )
+
+
+def is_internal(error: BaseException) -> bool:
+    return isinstance(error, Error | Halt | RecursionError) or is_tracer_error(error)
+
+
+def is_traced(value: object) -> bool:
+    return isinstance(value, jax.core.Tracer) and value.to_concrete_value() is None
+
+
+@dataclass
+class Region:
+    """A traced piece of code: its graph, and its results with `Out` for run-time leaves."""
+
+    jaxpr: Any
+    value: Any
+    slots: dict[tuple[int, Any], tuple[Slot, Any]]
+    code: Any
+    payload: dict[int, list[Any]]
+    numbers: set[int]
+    raised: bool
+
+    def run(self, *inputs: Any) -> list[Any]:
+        """The outputs of the graph, computed in the graph being built now."""
+        outs: list[Any] = jax.core.eval_jaxpr(self.jaxpr.jaxpr, self.jaxpr.consts, *inputs)
+        return outs
+
+    @property
+    def is_pure(self) -> bool:
+        return self.code is None and not self.slots
+
+    def reads(self, position: int) -> bool:
+        """Whether the graph uses its input at all."""
+        jaxpr = self.jaxpr.jaxpr
+        var = jaxpr.invars[position]
+        used = any(v is var for eqn in jaxpr.eqns for v in eqn.invars)
+        return used or any(v is var for v in jaxpr.outvars)
+
+
+def failures() -> Failures:
+    scope = channels.current()
+    return scope.failures if scope is not None else _outside
+
+
+_outside = Failures()  # of converted functions that run in a graph d2s did not start
+
+
+def trace(
+    thunk: Callable[..., Any],
+    kinds: list[Type],
+    watch: Watch,
+    *,
+    stand_for: list[Any] | None = None,
+    with_code: bool = False,
+) -> Region:
+    """Run `thunk` on abstract values of the given types; `watch` is undone before returning.
+
+    stand_for  for each input, what an output that is this very input is said to be
+    with_code  the first input is the error code at the start of the region
+    """
+    if len(channels.watches()) > MAX_DEPTH:
+        raise StagingError(
+            "a function calls itself without an end that is known while the graph is built",
+            code="D2S026",
+            site=channels.where(),
+            fix="a loop, or a recursion whose depth is a Python number",
+        )
+    outer = channels.current()
+    scope = Scope(failures(), watch, observed=outer is not None and outer.observed)
+    region: Region | None = None
+
+    def flat(*inputs: Any) -> list[Any]:
+        nonlocal region
+        if with_code:
+            scope.code = inputs[0]
+        raised, value = False, None
+        with channels.entered(scope, watch):
+            try:
+                value = thunk(*inputs[1:] if with_code else inputs)
+            except Halt:
+                raised = True
+            except Exception as error:
+                if is_internal(error):
+                    raise
+                scope.fail(error)
+                raised = True
+        slots = {slot.identity: (slot, slot.get()) for slot in watch.slots()}
+        slots = {key: (slot, _at_failure(scope, slot, now)) for key, (slot, now) in slots.items()}
+        outs: list[Any] = []
+        known = {id(t): s for t, s in zip(inputs, stand_for or inputs, strict=True)}
+        own = {id(t) for t in inputs}
+
+        def out(leaf: Any) -> Any:
+            if not isinstance(leaf, jax.core.Tracer):
+                return leaf
+            same = known[id(leaf)] if id(leaf) in own else _outer(leaf)
+            outs.append(leaf)
+            return Out(len(outs) - 1, type_of(leaf), same)
+
+        region = Region(
+            jaxpr=None,
+            value=FILLER if raised else map_leaves(out, value),
+            slots={key: (slot, map_leaves(out, now)) for key, (slot, now) in slots.items()},
+            code=None if scope.code is None else map_leaves(out, scope.code),
+            payload={n: map_leaves(out, values) for n, values in scope.payload.items()},
+            numbers=scope.numbers,
+            raised=raised,
+        )
+        return outs
+
+    try:
+        jaxpr = jax.make_jaxpr(flat)(*(kind.struct() for kind in kinds))
+    finally:
+        watch.undo()
+    assert region is not None
+    region.jaxpr = jaxpr
+    return region
+
+
+def _outer(tracer: Any) -> Any:
+    """The tracer itself when it belongs to the graph around; None when this region made it."""
+    with take_current_trace() as innermost:
+        return None if tracer._trace is innermost else tracer
+
+
+def _at_failure(scope: Scope, slot: Slot, now: Any) -> Any:
+    """What a handler sees in a shared name: its value when the first failure happened."""
+    for code, values in reversed(scope.snapshots):
+        if slot.identity in values:
+            now = select(code != 0, values[slot.identity][1], now)
+    return now
+
+
+def select(test: Any, one: Any, other: Any) -> Any:
+    """One of two values without a branch; both are there already."""
+    joining = Join()
+    tree = joining.join(one, other)
+
+    def pick(leaf: Any) -> Any:
+        if not isinstance(leaf, Joined):
+            return leaf
+        a, b = leaf.sides
+        if isinstance(a, Filler) or isinstance(b, Filler):
+            return cast(b if isinstance(a, Filler) else a, leaf.type)
+        return cast(jnp.where(test, cast(a, leaf.type), cast(b, leaf.type)), leaf.type)
+
+    return map_leaves(pick, tree)
+
+
+def leaf_value(side: Any, outs: list[Any], kind: Type) -> Any:
+    """The value of one side of a joined leaf, given the outputs of its region."""
+    if isinstance(side, Filler):
+        return kind.zeros()
+    return cast(outs[side.index] if isinstance(side, Out) else side, kind)
+
+
+def fill(tree: Any, outs: list[Any]) -> Any:
+    """A joined value with the results of the graph in it."""
+
+    def put(leaf: Any) -> Any:
+        if not isinstance(leaf, Joined):
+            return leaf
+        value = outs[leaf.index]
+        return value if type_of(value) == leaf.type else cast(value, leaf.type)
+
+    return map_leaves(put, tree)
+
+
+def scalar_predicate(test: Any) -> Any:
+    """A run-time condition as the scalar bool that lax wants; Python's truth otherwise."""
+    if test.size != 1:
+        raise StagingError(
+            f"the condition is an array of shape {tuple(test.shape)}; its truth is ambiguous",
+            code="D2S022",
+            site=channels.where(),
+            fix="jnp.any(...) or jnp.all(...) around it",
+        )
+    flag = test if test.dtype == jnp.bool_ else test != 0
+    return flag.reshape(()) if flag.shape else flag
+
+
+def running() -> list[Any]:
+    """Error codes of the regions around: what runs now must not go on when one is set."""
+    return [s.code for s in channels._stack.scopes if s.code is not None]
+
+
+def difference(found: Difference, names: list[str], prefix: str, what: str, site: Site) -> Error:
+    """The error for a variable whose two sides do not fit together."""
+    path = found.path.removeprefix(prefix)
+    name, rest = _variable(path, names)
+    subject = f"`{name}{rest}`" if name else "the value"
+    first, second = what.split("|")
+    code = found.mismatch.code
+    if code == "D2S010" and second.startswith("after"):
+        code = "D2S011"
+    one, other = describe(_shown(found.one)), describe(_shown(found.other))
+    return StagingError(
+        f"{subject}: {found.mismatch.why}\n"
+        f"  {first}: {one}\n"
+        f"  {second}: {other}",
+        code=code,
+        site=site,
+        fix=found.mismatch.fix,
+    )
+
+
+def _shown(value: Any) -> Any:
+    return getattr(value, "init", value) if isinstance(value, Leaf) else value
+
+
+def _variable(path: str, names: list[str]) -> tuple[str, str]:
+    if len(names) == 1:
+        return names[0], path
+    if names and path.startswith("["):
+        index, _, rest = path[1:].partition("]")
+        if index.isdigit() and int(index) < len(names):
+            return names[int(index)], rest
+    return "", path
+
+
+def target_names() -> list[str]:
+    """The names that the statement running now assigns the result of an op to."""
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None and not channels.is_user_code(frame.f_code):
+        frame = frame.f_back
+    if frame is None:
+        return []
+    names: list[str] = []
+    for instruction in dis.get_instructions(frame.f_code):
+        if instruction.offset <= frame.f_lasti or instruction.opname in ("CACHE", "UNPACK_SEQUENCE"):
+            continue
+        if instruction.opname.startswith("RETURN") and not names:
+            return ["the returned value"]
+        if not instruction.opname.startswith("STORE_"):
+            break
+        if isinstance(instruction.argval, tuple):
+            both = instruction.opname == "STORE_FAST_STORE_FAST"
+            names += instruction.argval if both else instruction.argval[:1]
+            if not both:
+                break
+        else:
+            names.append(instruction.argval)
+    return names

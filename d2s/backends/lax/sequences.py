@@ -1,0 +1,140 @@
+"""What a `for` can run over when positions are run-time values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from d2s.backends.lax import channels
+from d2s.backends.lax.regions import is_traced
+from d2s.errors import StagingError
+
+
+class Sequence:
+    """Items by position. ``length`` is a Python int or a run-time integer."""
+
+    length: Any
+
+    def arrays(self) -> list[Any]:
+        """The arrays whose rows the items are made of, first item first."""
+        return []
+
+    def item(self, position: Any, rows: list[Any]) -> Any:
+        """The item at a position, given the rows of `arrays` there."""
+        raise NotImplementedError  # pragma: no cover - every subclass has its own
+
+    def at(self, position: Any) -> Any:
+        return self.item(position, [a[position] for a in self.arrays()])
+
+    def __iter__(self) -> Iterator[Any]:
+        if is_traced(self.length):
+            raise StagingError(
+                "the number of items is a run-time value",
+                code="D2S020",
+                site=channels.where(),
+                fix="a for statement over it, or a Python number",
+            )
+        return (self.at(n) for n in range(int(self.length)))
+
+    def __len__(self) -> int:
+        return int(self.length)
+
+
+class Range(Sequence):
+    """`range` with at least one run-time argument, or one that is to be staged."""
+
+    def __init__(self, start: Any, stop: Any, step: Any) -> None:
+        self.start, self.step = start, step
+        if all(type(v) is int for v in (start, stop, step)):
+            self.length = len(range(start, stop, step))
+            return
+        up = type(step) is int and step > 0
+        if up and step == 1:
+            count = stop if type(start) is int and start == 0 else stop - start
+        elif up:
+            count = (stop - start + (step - 1)) // step
+        else:
+            distance = jnp.where(step > 0, stop - start, start - stop)
+            count = (distance + abs(step) - 1) // jnp.maximum(abs(step), 1)
+        self.length = jnp.maximum(count, 0)
+
+    def item(self, position: Any, rows: list[Any]) -> Any:
+        offset = position if type(self.step) is int and self.step == 1 else position * self.step
+        return offset if type(self.start) is int and self.start == 0 else self.start + offset
+
+
+class Rows(Sequence):
+    """The rows of an array."""
+
+    def __init__(self, array: Any) -> None:
+        if not array.ndim:
+            raise TypeError("iteration over a 0-d array")
+        self.array, self.length = array, array.shape[0]
+
+    def arrays(self) -> list[Any]:
+        return [self.array]
+
+    def item(self, position: Any, rows: list[Any]) -> Any:
+        return rows[0]
+
+
+class Zip(Sequence):
+    def __init__(self, parts: list[Sequence]) -> None:
+        self.parts = parts
+        lengths = [p.length for p in parts]
+        static = [n for n in lengths if not is_traced(n)]
+        traced = [n for n in lengths if is_traced(n)]
+        self.length = min(static, default=None)
+        for n in traced:
+            self.length = n if self.length is None else jnp.minimum(self.length, n)
+
+    def arrays(self) -> list[Any]:
+        return [array for part in self.parts for array in part.arrays()]
+
+    def item(self, position: Any, rows: list[Any]) -> Any:
+        items, used = [], 0
+        for part in self.parts:
+            count = len(part.arrays())
+            items.append(part.item(position, rows[used : used + count]))
+            used += count
+        return tuple(items)
+
+
+class Enumerate(Sequence):
+    def __init__(self, part: Sequence, start: Any) -> None:
+        self.part, self.start, self.length = part, start, part.length
+
+    def arrays(self) -> list[Any]:
+        return self.part.arrays()
+
+    def item(self, position: Any, rows: list[Any]) -> Any:
+        started = type(self.start) is int and self.start == 0
+        return (position if started else self.start + position), self.part.item(position, rows)
+
+
+class Reversed(Sequence):
+    def __init__(self, part: Sequence) -> None:
+        self.part, self.length = part, part.length
+
+    def arrays(self) -> list[Any]:
+        length = self.length
+        if is_traced(length):
+            return [a[::-1] for a in self.part.arrays()]
+        return [a[:length][::-1] for a in self.part.arrays()]
+
+    def item(self, position: Any, rows: list[Any]) -> Any:
+        return self.part.item(self.length - 1 - position, rows)
+
+
+def as_sequence(value: Any, with_ranges: bool = False) -> Sequence | None:
+    """A value as a sequence of run-time items, or None when Python iterates over it."""
+    if isinstance(value, Sequence):
+        return value
+    if isinstance(value, jax.Array):
+        return Rows(value)
+    if with_ranges and isinstance(value, range):
+        return Range(value.start, value.stop, value.step)
+    return None

@@ -1,0 +1,274 @@
+"""Python values with run-time leaves: containers, their join, and what to call a place in them."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import types
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+from d2s.backends.lax.dtypes import NUMBERS, Mismatch, Type, is_dynamic, join, type_of
+from d2s.values import Maybe, Unbound
+
+Make = Callable[[list[Any]], Any]
+
+
+class Leaf:
+    """Stands for a run-time value in a value whose graph is not built yet."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Out(Leaf):
+    """A leaf of a region's result: an output of its graph."""
+
+    index: int
+    type: Type
+    #: the run-time value from outside the region that it is, unchanged; or None
+    same_as: Any = None
+
+
+class Filler(Leaf):
+    """A leaf that no one reads: whatever the other side has, filled with zeros."""
+
+
+FILLER = Filler()
+
+
+def children(value: Any) -> tuple[list[tuple[str, Any]], Make] | None:
+    """Parts of a container with their names, and how to make it again; None for a leaf."""
+    kind = type(value)
+    if kind is tuple or kind is list:
+        return [(f"[{n}]", v) for n, v in enumerate(value)], kind
+    if kind is dict or kind is OrderedDict:
+        keys = list(value)
+        pairs = [(f"[{k!r}]", value[k]) for k in keys]
+        return pairs, lambda parts: kind(zip(keys, parts, strict=True))
+    if isinstance(value, Maybe):
+        name = value.name
+        return [("", value.bound), ("", value.value)], lambda p: Maybe(p[0], p[1], name)
+    if value is None or isinstance(value, _NEVER_CONTAINERS):
+        return None
+    if kind in NUMBERS or isinstance(value, jax.Array | np.ndarray | np.generic):
+        return None
+    if isinstance(value, tuple) and hasattr(kind, "_fields"):
+        pairs = [(f".{n}", v) for n, v in zip(kind._fields, value, strict=True)]
+        return pairs, lambda parts: kind(*parts)
+    leaves, treedef = jax.tree_util.tree_flatten(value, is_leaf=lambda v: v is not value)
+    if not (len(leaves) == 1 and leaves[0] is value):
+        return [(f"<{n}>", v) for n, v in enumerate(leaves)], treedef.unflatten
+    if dataclasses.is_dataclass(value):
+        return _dataclass_children(value)
+    return None
+
+
+_NEVER_CONTAINERS = (Leaf, Unbound, str, bytes, type, types.FunctionType, enum.Enum)
+
+
+def _dataclass_children(value: Any) -> tuple[list[tuple[str, Any]], Make] | None:
+    names = [field.name for field in dataclasses.fields(value) if hasattr(value, field.name)]
+
+    def make(parts: list[Any]) -> Any:
+        made = object.__new__(type(value))
+        for name, part in zip(names, parts, strict=True):
+            object.__setattr__(made, name, part)
+        return made
+
+    return [(f".{name}", getattr(value, name)) for name in names], make
+
+
+def map_leaves(change: Callable[[Any], Any], value: Any) -> Any:
+    """The value with its leaves changed; containers without a change stay the same object."""
+    parts = children(value)
+    if parts is None:
+        return change(value)
+    pairs, make = parts
+    new = [map_leaves(change, part) for _, part in pairs]
+    if all(a is b for a, (_, b) in zip(new, pairs, strict=True)):
+        return value
+    return make(new)
+
+
+def leaves(value: Any) -> list[Any]:
+    found: list[Any] = []
+
+    def keep(leaf: Any) -> Any:
+        found.append(leaf)
+        return leaf
+
+    map_leaves(keep, value)
+    return found
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Joined(Leaf):
+    """A leaf of a joined value that is a run-time value, and what it is on either side."""
+
+    index: int
+    type: Type
+    sides: tuple[Any, Any]
+
+
+class Difference(Exception):
+    """Where and why two values cannot be joined."""
+
+    def __init__(self, path: str, mismatch: Mismatch, one: Any, other: Any) -> None:
+        super().__init__(path)
+        self.path, self.mismatch, self.one, self.other = path, mismatch, one, other
+
+
+class Join:
+    """Joins two values leaf by leaf; collects the leaves that become run-time values."""
+
+    def __init__(self) -> None:
+        self.dynamic: list[Joined] = []
+
+    def join(self, one: Any, other: Any, path: str = "") -> Any:
+        if one is other and not isinstance(one, Out):
+            return one
+        if isinstance(one, Filler):
+            return self._filled(other, first=True, path=path)
+        if isinstance(other, Filler):
+            return self._filled(one, first=False, path=path)
+        if isinstance(one, Unbound | Maybe) or isinstance(other, Unbound | Maybe):
+            return self._join_doubtful(one, other, path)
+        first, second = children(one), children(other)
+        if first is not None and second is not None:
+            return self._join_parts(one, other, first, second, path)
+        if _is_leaf(one) and _is_leaf(other):
+            return self._join_leaves(one, other, path)
+        if first is None and second is None and _same_static(one, other):
+            return one
+        raise Difference(path, _static_mismatch(one, other), one, other)
+
+    def _join_parts(self, one: Any, other: Any, first: Any, second: Any, path: str) -> Any:
+        names, others = [n for n, _ in first[0]], [n for n, _ in second[0]]
+        if type(one) is not type(other) or names != others:
+            mismatch = Mismatch(
+                "D2S010",
+                "the structures differ",
+                "the same kind of container with the same entries in the same order on both sides",
+            )
+            raise Difference(path, mismatch, one, other)
+        parts = [
+            self.join(a, b, path + name)
+            for (name, a), (_, b) in zip(first[0], second[0], strict=True)
+        ]
+        if all(a is b for a, (_, b) in zip(parts, first[0], strict=True)):
+            return one
+        return first[1](parts)
+
+    def _join_doubtful(self, one: Any, other: Any, path: str) -> Any:
+        named = [v for v in (one, other) if isinstance(v, Unbound | Maybe)]
+        name = named[0].name
+        if isinstance(one, Unbound) and isinstance(other, Unbound):
+            return one
+        if not name:
+            one = FILLER if isinstance(one, Unbound) else one
+            other = FILLER if isinstance(other, Unbound) else other
+            return self.join(one, other, path)
+        (b1, v1), (b2, v2) = _split(one), _split(other)
+        return Maybe(self.join(b1, b2, path), self.join(v1, v2, path), name)
+
+    def _filled(self, value: Any, first: bool, path: str) -> Any:
+        def fill(leaf: Any) -> Any:
+            if isinstance(leaf, Out) or (is_dynamic(leaf) and _is_leaf(leaf)):
+                sides = (FILLER, leaf) if first else (leaf, FILLER)
+                return self._add(_type(leaf), sides)
+            return leaf
+
+        # a Python number stays one: nobody reads the filled side
+        return map_leaves(lambda v: v if type(v) in NUMBERS else fill(v), value)
+
+    def _join_leaves(self, one: Any, other: Any, path: str) -> Any:
+        if isinstance(one, Out) and isinstance(other, Out):
+            if one.same_as is not None and one.same_as is other.same_as:
+                return one.same_as
+        elif isinstance(one, Out) and one.same_as is other:
+            return other
+        elif isinstance(other, Out) and other.same_as is one:
+            return one
+        elif _same_number(one, other):
+            return one
+        try:
+            joined = join(_type(one), _type(other), (_exact(one), _exact(other)))
+        except Mismatch as mismatch:
+            raise Difference(path, mismatch, one, other) from None
+        return self._add(joined, (one, other))
+
+    def _add(self, kind: Type, sides: tuple[Any, Any]) -> Joined:
+        leaf = Joined(len(self.dynamic), kind, sides)
+        self.dynamic.append(leaf)
+        return leaf
+
+
+def _split(value: Any) -> tuple[Any, Any]:
+    if isinstance(value, Unbound):
+        return False, FILLER
+    if isinstance(value, Maybe):
+        return value.bound, value.value
+    return True, value
+
+
+def _is_leaf(value: Any) -> bool:
+    return isinstance(value, Out) or is_dynamic(value)
+
+
+def _type(leaf: Any) -> Type:
+    return leaf.type if isinstance(leaf, Out) else type_of(leaf)
+
+
+def _exact(leaf: Any) -> object:
+    return leaf if type(leaf) in NUMBERS else None
+
+
+def _same_number(one: Any, other: Any) -> bool:
+    """Equal Python numbers of one type; 0.0 and -0.0 are different, nan is itself."""
+    if type(one) is not type(other) or type(one) not in NUMBERS:
+        return False
+    return one == other and repr(one) == repr(other) or (one != one and other != other)
+
+
+def _same_static(one: Any, other: Any) -> bool:
+    if one is other:
+        return True
+    plain = (str, bytes, type(None), enum.Enum, range, slice, frozenset)
+    if type(one) is type(other) and isinstance(one, plain):
+        return bool(one == other)
+    if isinstance(one, types.MethodType) and isinstance(other, types.MethodType):
+        return one.__self__ is other.__self__ and one.__func__ is other.__func__
+    return False
+
+
+def _static_mismatch(one: Any, other: Any) -> Mismatch:
+    if one is None or other is None:
+        return Mismatch(
+            "D2S013",
+            "one side is None",
+            "a value of the same type on both sides, and a flag of your own if you need to know",
+        )
+    return Mismatch(
+        "D2S013",
+        "Python values (texts, functions, objects) cannot depend on a run-time condition",
+        "numbers or arrays instead, for example an index into a table",
+    )
+
+
+def describe(value: Any) -> str:
+    """A value as an error message shows it: run-time values by type, others as they are."""
+    if isinstance(value, Out):
+        return str(value.type)
+    if isinstance(value, Unbound):
+        return "no value"
+    if isinstance(value, jax.Array | np.ndarray):
+        return str(type_of(value))
+    parts = children(value)
+    if parts is None:
+        text = repr(value)
+        return text if len(text) <= 60 else text[:57] + "..."
+    inner = ", ".join(describe(part) for _, part in parts[0])
+    return f"{type(value).__name__}({inner})"

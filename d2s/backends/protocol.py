@@ -1,0 +1,77 @@
+"""What an engine has to offer. Arguments are named as the fields of the syntax tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+
+from d2s.values import Maybe
+
+Handler = tuple[Any, Callable[[BaseException], Any]]
+Thunk = Callable[[], Any]
+
+
+class Backend(Protocol):
+    """An engine: ops ask it whenever a value is, or may become, a run-time value."""
+
+    name: str
+
+    def is_traced(self, value: object) -> bool:
+        """Whether a value is known only when the graph runs."""
+        ...
+
+    def staging(self) -> bool:
+        """Whether a graph is being built, so that values may be traced."""
+        ...
+
+    def cond(
+        self, test: Any, then: Callable[..., Any], orelse: Callable[..., Any], state: tuple[Any, ...]
+    ) -> Any: ...
+
+    def while_loop(
+        self, test: Callable[..., Any], body: Callable[..., Any], state: tuple[Any, ...]
+    ) -> tuple[Any, ...]: ...
+
+    def for_loop(
+        self,
+        iterable: Iterable[Any],
+        body: Callable[..., Any],
+        state: tuple[Any, ...],
+        test: Callable[..., Any] | None,
+    ) -> tuple[Any, ...]: ...
+
+    def try_except(self, body: Thunk, handlers: tuple[Handler, ...], orelse: Thunk | None) -> None: ...
+
+    def and_(self, first: Any, rest: tuple[Thunk, ...]) -> Any: ...
+
+    def or_(self, first: Any, rest: tuple[Thunk, ...]) -> Any: ...
+
+    def not_(self, operand: Any) -> Any: ...
+
+    def read(self, maybe: Maybe) -> Any:
+        """The value of a name that may be unbound at run time."""
+        ...
+
+    def quoted(self, value: Any) -> Any:
+        """A value inside the message of a raise or an assert."""
+        ...
+
+    def builtin(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call a builtin function, by its equivalent when an argument is traced."""
+        ...
+
+    def enter(self, function: Any) -> None:
+        """A converted function is about to be called while a graph is built."""
+        ...
+
+    def is_internal(self, error: BaseException) -> bool:
+        """Whether an exception speaks of tracing; no handler of the user's may catch it."""
+        ...
+
+    def unconverted(self, function: Any, reason: str, error: BaseException) -> BaseException | None:
+        """The error to raise when code that was not converted needed a run-time value."""
+        ...
+
+    def compile(self, function: Any) -> Any:
+        """A callable that runs a converted function as one graph."""
+        ...

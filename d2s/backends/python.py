@@ -1,0 +1,117 @@
+"""The reference: everything is concrete, and Python itself decides. It states the semantics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from d2s.backends.protocol import Backend, Handler, Thunk
+from d2s.errors import Error
+from d2s.values import Maybe
+
+
+class PythonBackend:
+    """Plain Python; other backends must agree with it wherever values are concrete."""
+
+    name = "python"
+
+    def is_traced(self, value: object) -> bool:
+        return False
+
+    def staging(self) -> bool:
+        return False
+
+    def cond(
+        self, test: Any, then: Callable[..., Any], orelse: Callable[..., Any], state: tuple[Any, ...]
+    ) -> Any:
+        return then(*state) if test else orelse(*state)
+
+    def while_loop(
+        self, test: Callable[..., Any], body: Callable[..., Any], state: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
+        if len(state) == 1:
+            (one,) = state
+            while test(one):
+                one = body(one)
+            return (one,)
+        while test(*state):
+            state = body(*state) or state
+        return state
+
+    def for_loop(
+        self,
+        iterable: Iterable[Any],
+        body: Callable[..., Any],
+        state: tuple[Any, ...],
+        test: Callable[..., Any] | None,
+    ) -> tuple[Any, ...]:
+        single = len(state) == 1
+        for item in iterable:
+            out = body(item, *state)
+            state = (out,) if single else out or state
+            if test is not None and not test(*state):
+                break
+        return state
+
+    def try_except(self, body: Thunk, handlers: tuple[Handler, ...], orelse: Thunk | None) -> None:
+        try:
+            body()
+        except BaseException as error:
+            handler = self.handler_of(error, handlers)
+            if handler is None:
+                raise
+            handler(error)
+        else:
+            if orelse is not None:
+                orelse()
+
+    def handler_of(
+        self, error: BaseException, handlers: tuple[Handler, ...]
+    ) -> Callable[[BaseException], Any] | None:
+        if isinstance(error, Error):
+            return None
+        for kinds, handler in handlers:
+            if kinds is None or isinstance(error, kinds):
+                return handler
+        return None
+
+    def and_(self, first: Any, rest: tuple[Thunk, ...]) -> Any:
+        for thunk in rest:
+            if not first:
+                return first
+            first = thunk()
+        return first
+
+    def or_(self, first: Any, rest: tuple[Thunk, ...]) -> Any:
+        for thunk in rest:
+            if first:
+                return first
+            first = thunk()
+        return first
+
+    def not_(self, operand: Any) -> Any:
+        return not operand
+
+    def read(self, maybe: Maybe) -> Any:
+        raise AssertionError("unreachable: only a staged block makes a Maybe")
+
+    def quoted(self, value: Any) -> Any:
+        return value
+
+    def builtin(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return function(*args, **kwargs)
+
+    def enter(self, function: Any) -> None:
+        return None
+
+    def is_internal(self, error: BaseException) -> bool:
+        return isinstance(error, Error)
+
+    def unconverted(self, function: Any, reason: str, error: BaseException) -> BaseException | None:
+        return None
+
+    def compile(self, function: Any) -> Any:
+        return function
+
+
+BACKEND: Backend = PythonBackend()

@@ -1,0 +1,46 @@
+"""The one shape of all converters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import gast
+
+from d2s.analysis import Block, Flow
+from d2s.naming import Names
+from d2s.parser import Unit
+
+
+@dataclass
+class Context:
+    """What the runner hands to every converter of one function."""
+
+    unit: Unit
+    names: Names
+    #: set by the runner for the innermost function around the node being converted
+    flow: Flow | None = None
+    #: names that mean a library (``jnp``) where the function was defined: name -> module or object
+    globals: dict[str, object] = field(default_factory=dict)
+    #: flags that end a `for` loop early, by loop
+    exits: dict[int, tuple[gast.For, list[str]]] = field(default_factory=dict)
+    #: reads of names that may be unbound, by node
+    unbound_reads: set[int] = field(default_factory=set)
+
+
+class Converter:
+    """Rewrites one kind of syntax.
+
+    A subclass has a method ``visit_X`` for each node class it rewrites. The runner calls it with a
+    node whose children are already converted, and puts what it returns (a node, or a list of
+    statements) in its place. It never looks at other functions and never runs an analysis itself.
+    """
+
+    #: node classes that no longer occur once the converter has run; checked by the tests
+    removes: tuple[type[gast.AST], ...] = ()
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    def block(self, node: gast.stmt) -> Block:
+        assert self.context.flow is not None, "the runner computes the flow of every function"
+        return self.context.flow.block(node)

@@ -1,0 +1,42 @@
+"""A chained comparison evaluates every operand at most once, and stops where Python stops.
+
+>>> from d2s.pipeline import example
+>>> print(example('def f(x): return 0 < g(x) <= 3'))
+def f(x):
+    return d2s.compare(0, '<', d2s.call(g, x), '<=', lambda: 3)
+"""
+
+from __future__ import annotations
+
+import gast
+
+from d2s.converters.base import Converter
+from d2s.converters.blocks import is_python_bool
+from d2s.templates import quote_expression
+
+SYMBOLS = {
+    gast.Eq: "==",
+    gast.NotEq: "!=",
+    gast.Lt: "<",
+    gast.LtE: "<=",
+    gast.Gt: ">",
+    gast.GtE: ">=",
+    gast.Is: "is",
+    gast.IsNot: "is not",
+    gast.In: "in",
+    gast.NotIn: "not in",
+}
+
+
+class Compare(Converter):
+    """Comparisons with more than one operator."""
+
+    def visit_Compare(self, node: gast.Compare) -> gast.expr:
+        if len(node.ops) == 1 or is_python_bool(node):
+            return node
+        parts = {f"value{n}": value for n, value in enumerate(node.comparators)}
+        chain = ", ".join(
+            f"{SYMBOLS[type(op)]!r}, {'lambda: ' if n else ''}value{n}"
+            for n, op in enumerate(node.ops)
+        )
+        return quote_expression(f"d2s.compare(left, {chain})", node, left=node.left, **parts)

@@ -1,0 +1,346 @@
+"""``break``, ``continue`` and ``return`` in the middle of things become structure, or flags.
+
+What follows a branch that leaves moves into the other branch; only a loop that must be left needs a
+flag, and only a block that may or may not have left needs to ask for it.
+
+>>> from d2s.pipeline import example
+>>> print(example('''
+... def f(x):
+...     if x < 0:
+...         return -x
+...     y = x * 2
+...     return y
+... ''', until="Exits"))
+def f(x):
+    if x < 0:
+        return -x
+    else:
+        y = x * 2
+        return y
+>>> print(example('''
+... def f(x):
+...     while x < 100:
+...         if x == 7:
+...             break
+...         x = x * 2
+...     return x
+... ''', until="Exits"))
+def f(x):
+    broke_2 = False
+    while not broke_2 and x < 100:
+        if x == 7:
+            broke_2 = True
+        else:
+            x = x * 2
+    return x
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import gast
+
+from d2s.analysis.scopes import own_nodes
+from d2s.converters.base import Context, Converter
+from d2s.templates import quote, quote_expression
+
+#: early returns that nest one in the other's else; beyond, flags keep the code flat
+MODEST_DEPTH = 8
+
+
+class Completes(Enum):
+    """Whether control reaches the end of a block."""
+
+    ALWAYS = "always"
+    MAYBE = "maybe"
+    NEVER = "never"
+
+
+@dataclass
+class Loop:
+    """The loop around the statements being rewritten, and the flags it turned out to need."""
+
+    line: int
+    broke: str | None = None
+    continued: str | None = None
+
+
+class Exits(Converter):
+    """Leaves `return` only at the end of branches and functions; no `break`, no `continue`."""
+
+    removes = (gast.Break, gast.Continue)
+
+    def visit_FunctionDef(self, node: gast.FunctionDef) -> gast.FunctionDef:
+        rewriter = _Function(self.context, node)
+        node.body = rewriter.run()
+        return node
+
+
+class _Function:
+    def __init__(self, context: Context, node: gast.FunctionDef) -> None:
+        self._context, self._node = context, node
+        self._returned = self._value = ""
+        self._depth = 0
+
+    def run(self) -> list[gast.stmt]:
+        body = self._tail(self._node.body, depth=0, end=[])
+        if self._returned:
+            at = self._node.body[0]
+            body = [
+                *quote("returned = False", at, returned=self._returned),
+                *quote("value = d2s.unbound()", at, value=self._value),
+                *body,
+            ]
+        return _docstring_first(body)
+
+    def _flags(self) -> tuple[str, str]:
+        if not self._returned:
+            self._returned, self._value = self._context.names.fresh("returned", "result")
+        return self._returned, self._value
+
+    # -- where `return` can stay ------------------------------------------------------------------
+
+    def _tail(
+        self, body: list[gast.stmt], depth: int, end: list[gast.stmt]
+    ) -> list[gast.stmt]:
+        """Rewrite statements after which the function ends; `end` closes a block that completes."""
+        done: list[gast.stmt] = []
+        for n, node in enumerate(body):
+            rest = body[n + 1 :]
+            if isinstance(node, gast.Return | gast.Raise):
+                return [*done, node]
+            if isinstance(node, gast.If) and _leaves(node):
+                first, second = _completes(node.body), _completes(node.orelse)
+                one_way = Completes.NEVER in (first, second) or not rest
+                if one_way and depth < MODEST_DEPTH:
+                    close = end or quote("return None", node)
+                    in_body = rest if second is Completes.NEVER else []
+                    in_else = rest if second is not Completes.NEVER else []
+                    if first is Completes.NEVER and second is Completes.NEVER:
+                        in_body = in_else = []
+                    node.body = self._tail([*node.body, *in_body], depth + 1, close)
+                    node.orelse = self._tail([*node.orelse, *in_else], depth + 1, close)
+                    return [*done, node]
+                flat = self._unless([], [node, *rest], None)
+                return [*done, *self._left_then(flat, [], end)]
+            if isinstance(node, gast.While | gast.For):
+                leaves = _returns(node)
+                loop = self._loop(node)
+                if leaves:
+                    return [*done, *self._left_then(loop, rest, end)]
+                done += loop
+            elif isinstance(node, gast.Try) and _leaves(node):
+                return [*done, *self._left_then(self._flagged([node], None), rest, end)]
+            elif isinstance(node, gast.If | gast.Try):
+                done += self._flagged([node], None)
+            else:
+                done.append(node)
+        return [*done, *end]
+
+    def _left_then(
+        self, left: list[gast.stmt], rest: list[gast.stmt], end: list[gast.stmt]
+    ) -> list[gast.stmt]:
+        """After code that may have set the return flag: return its value, or go on."""
+        returned, value = self._flags()
+        at = left[-1]
+        (branch,) = quote("if returned: return value", at, returned=returned, value=value)
+        branch.orelse = self._tail(rest, 0, end or quote("return None", at))
+        return [*left, branch]
+
+    # -- where it cannot: inside loops and try blocks ---------------------------------------------
+
+    def _flagged(self, body: list[gast.stmt], loop: Loop | None) -> list[gast.stmt]:
+        """Rewrite statements so that control always reaches their end; flags say why."""
+        done: list[gast.stmt] = []
+        for n, node in enumerate(body):
+            rest = body[n + 1 :]
+            if isinstance(node, gast.Return):
+                returned, value = self._flags()
+                what = node.value or quote_expression("None", node)
+                done += quote("value = what", node, value=value, what=what)
+                done += quote("returned = True", node, returned=returned)
+                return done
+            if isinstance(node, gast.Raise):
+                return [*done, node]
+            if isinstance(node, gast.Break):
+                assert loop is not None, "Python refuses a break outside a loop"
+                return [*done, *quote("broke = True", node, broke=self._broke(loop))]
+            if isinstance(node, gast.Continue):
+                assert loop is not None, "Python refuses a continue outside a loop"
+                if loop.continued is not None:
+                    done += quote("continued = True", node, continued=loop.continued)
+                return [*done, *([] if done else quote("pass", node))]
+            if isinstance(node, gast.If) and _leaves(node):
+                return [*done, *self._flagged_if(node, rest, loop)]
+            if isinstance(node, gast.While | gast.For):
+                leaves = _returns(node)
+                done += self._loop(node)
+                if leaves:
+                    return [*done, *self._unless([self._flags()[0]], rest, loop)]
+            elif isinstance(node, gast.Try):
+                asked = self._asked(node, loop)
+                done += self._flagged_try(node, loop)
+                if asked:
+                    return [*done, *self._unless(asked, rest, loop)]
+            elif isinstance(node, gast.If):
+                node.body = self._flagged(node.body, loop)
+                node.orelse = self._flagged(node.orelse, loop)
+                done.append(node)
+            else:
+                done.append(node)
+        return done
+
+    def _flagged_if(
+        self, node: gast.If, rest: list[gast.stmt], loop: Loop | None
+    ) -> list[gast.stmt]:
+        first, second = _completes(node.body), _completes(node.orelse)
+        if (Completes.NEVER in (first, second) or not rest) and self._depth < MODEST_DEPTH:
+            never = first is Completes.NEVER and second is Completes.NEVER
+            to_body = second is Completes.NEVER and not never
+            to_else = not to_body and not never
+            self._depth += 1
+            node.body = self._flagged([*node.body, *(rest if to_body else [])], loop)
+            node.orelse = self._flagged([*node.orelse, *(rest if to_else else [])], loop)
+            self._depth -= 1
+            return [node]
+        asked = self._asked(node, loop)
+        node.body = self._flagged(node.body, loop)
+        node.orelse = self._flagged(node.orelse, loop)
+        return [node, *self._unless(asked, rest, loop)]
+
+    def _flagged_try(self, node: gast.Try, loop: Loop | None) -> list[gast.stmt]:
+        left = self._asked(gast.Try(node.body, [], [], []), loop)
+        node.body = self._flagged(node.body, loop)
+        for handler in node.handlers:
+            handler.body = self._flagged(handler.body, loop)
+        # the else clause runs only when the body went through to its end
+        node.orelse = self._unless(left, node.orelse, loop)
+        return [node]
+
+    def _asked(self, node: gast.stmt, loop: Loop | None) -> list[str]:
+        """The flags that tell, after `node`, whether it left; made now if need be."""
+        kinds = {type(n) for n in _exits(node)}
+        flags = []
+        if gast.Return in kinds:
+            flags.append(self._flags()[0])
+        if gast.Break in kinds and loop is not None:
+            flags.append(self._broke(loop))
+        if gast.Continue in kinds and loop is not None:
+            if loop.continued is None:
+                (loop.continued,) = self._context.names.fresh("continued", line=loop.line)
+            flags.append(loop.continued)
+        return flags
+
+    def _unless(
+        self, flags: list[str], rest: list[gast.stmt], loop: Loop | None
+    ) -> list[gast.stmt]:
+        """The statements, each run of them only while no flag is set; flat, however many."""
+        done: list[gast.stmt] = []
+        while rest:
+            end = next((n + 1 for n, node in enumerate(rest) if _leaves(node)), len(rest))
+            run, rest = rest[:end], rest[end:]
+            more = [flag for flag in self._asked(run[-1], loop) if flag not in flags] if rest else []
+            depth, self._depth = self._depth, 0
+            lowered = self._flagged(run, loop)
+            self._depth = depth
+            at = lowered[0]
+            done += quote("if test: run", at, test=none_of(flags, at), run=lowered) if flags else lowered
+            flags = [*flags, *more]
+        return done
+
+    def _broke(self, loop: Loop) -> str:
+        if loop.broke is None:
+            (loop.broke,) = self._context.names.fresh("broke", line=loop.line)
+        return loop.broke
+
+    def _loop(self, node: gast.While | gast.For) -> list[gast.stmt]:
+        loop = Loop(node.lineno)
+        body = self._flagged(node.body, loop)
+        if loop.continued is not None:
+            body = [*quote("flag = False", node, flag=loop.continued), *body]
+        node.body = body
+        before: list[gast.stmt] = []
+        flags = []
+        if loop.broke is not None:
+            flags.append(loop.broke)
+            before = quote("flag = False", node, flag=loop.broke)
+        if _assigns(body, self._returned):
+            flags.append(self._returned)
+        if flags:
+            self._stop_at(node, flags)
+        return [*before, node]
+
+    def _stop_at(self, node: gast.While | gast.For, flags: list[str]) -> None:
+        if isinstance(node, gast.For):
+            self._context.exits[id(node)] = (node, flags)
+            return
+        going = none_of(flags, node.test)
+        endless = isinstance(node.test, gast.Constant) and node.test.value is True
+        if not endless:
+            going = quote_expression("going and test", node.test, going=going, test=node.test)
+        node.test = going
+
+
+def none_of(flags: list[str], at: gast.AST) -> gast.expr:
+    test = f"not ({' or '.join(flags)})" if len(flags) > 1 else f"not {flags[0]}"
+    return quote_expression(test, at)
+
+
+def _exits(node: gast.AST) -> list[gast.stmt]:
+    """The exits that leave `node`: its returns, and breaks and continues of a loop around it."""
+    found: list[gast.stmt] = []
+    stack: list[tuple[gast.AST, bool]] = [(node, False)]
+    while stack:
+        one, in_loop = stack.pop()
+        if isinstance(one, gast.Return):
+            found.append(one)
+        elif isinstance(one, gast.Break | gast.Continue):
+            if not in_loop:
+                found.append(one)
+        elif isinstance(one, gast.stmt | gast.ExceptHandler):
+            if isinstance(one, gast.FunctionDef):
+                continue
+            inner = in_loop or isinstance(one, gast.While | gast.For)
+            stack += [(child, inner) for child in gast.iter_child_nodes(one)]
+    return found
+
+
+def _leaves(node: gast.AST) -> bool:
+    return bool(_exits(node))
+
+
+def _returns(node: gast.AST) -> bool:
+    return any(isinstance(n, gast.Return) for n in _exits(node))
+
+
+def _assigns(body: list[gast.stmt], name: str) -> bool:
+    return bool(name) and any(
+        isinstance(n, gast.Name) and n.id == name and isinstance(n.ctx, gast.Store)
+        for n in own_nodes(body)
+    )
+
+
+def _completes(body: list[gast.stmt]) -> Completes:
+    status = Completes.ALWAYS
+    for node in body:
+        if isinstance(node, gast.Return | gast.Break | gast.Continue | gast.Raise):
+            return Completes.NEVER
+        if isinstance(node, gast.If):
+            ways = {_completes(node.body), _completes(node.orelse)}
+            if ways == {Completes.NEVER}:
+                return Completes.NEVER
+            if ways != {Completes.ALWAYS}:
+                status = Completes.MAYBE
+        elif _leaves(node):
+            status = Completes.MAYBE
+    return status
+
+
+def _docstring_first(body: list[gast.stmt]) -> list[gast.stmt]:
+    for n, node in enumerate(body[:3]):
+        text = isinstance(node, gast.Expr) and isinstance(node.value, gast.Constant)
+        if text and isinstance(node.value.value, str) and n:
+            return [node, *body[:n], *body[n + 1 :]]
+    return body

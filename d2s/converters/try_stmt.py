@@ -1,0 +1,77 @@
+"""``try``/``except`` becomes functions and ``d2s.try_except``.
+
+What the body wrote before it failed stays visible, so its names are written through.
+
+>>> from d2s.pipeline import example
+>>> print(example('''
+... def f(x):
+...     try:
+...         y = g(x)
+...     except ValueError as e:
+...         y = 0
+...     return y
+... '''))
+def f(x):
+    y = d2s.unbound('y')
+    def try_2():
+        nonlocal y
+        y = d2s.call(g, x)
+    def except_4(e):
+        nonlocal y
+        y = 0
+    d2s.try_except(try_2, (ValueError, except_4))
+    return y
+"""
+
+from __future__ import annotations
+
+import gast
+
+from d2s.converters.base import Converter
+from d2s.converters.blocks import function, mark_unbound
+from d2s.errors import ConversionError
+from d2s.templates import quote, quote_expression
+
+
+class TryStmt(Converter):
+    """`try` with `except` and `else`."""
+
+    removes = (gast.Try,)
+
+    def visit_Try(self, node: gast.Try) -> list[gast.stmt]:
+        block = self.block(node)
+        names = self.context.names
+        (body,) = names.fresh("try", line=node.lineno)
+        statements = mark_unbound(block, node)
+        statements += function(body, [], block.shares, node.body, node)
+        handlers = []
+        for handler in node.handlers:
+            name, error = names.fresh("except", "error", line=handler.lineno)
+            if handler.name is not None:
+                error = handler.name if isinstance(handler.name, str) else handler.name.id
+            statements += function(name, [error], block.shares, handler.body, handler)
+            kind = self._kind(handler)
+            handlers.append(quote_expression("(kind, name)", handler, kind=kind, name=name))
+        template = "d2s.try_except(body, *handlers)"
+        parts = {}
+        if node.orelse:
+            (parts["orelse"],) = names.fresh("else", line=node.orelse[0].lineno)
+            statements += function(parts["orelse"], [], block.shares, node.orelse, node.orelse[0])
+            template = "d2s.try_except(body, *handlers, orelse=orelse)"
+        return statements + quote(template, node, body=body, handlers=handlers, **parts)
+
+    def _kind(self, handler: gast.ExceptHandler) -> gast.expr:
+        """The handler's classes; evaluated before the body runs, so only plain names will do."""
+        if handler.type is None:
+            return quote_expression("None", handler)
+        kinds = handler.type.elts if isinstance(handler.type, gast.Tuple) else [handler.type]
+        for kind in kinds:
+            while isinstance(kind, gast.Attribute):
+                kind = kind.value
+            if not isinstance(kind, gast.Name):
+                raise ConversionError(
+                    "the classes of `except` must be names",
+                    site=self.context.unit.site(kind),
+                    fix="bind the classes to a name before the try statement",
+                )
+        return handler.type

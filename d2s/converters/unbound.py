@@ -1,0 +1,40 @@
+"""Reads of names that may be unbound ask first, where a block may have left the name unbound.
+
+>>> from d2s.pipeline import example
+>>> print(example('''
+... def f(c):
+...     if c:
+...         y = 1
+...     return y
+... '''))
+def f(c):
+    y = d2s.unbound('y')
+    def then_2(y):
+        return 1
+    def else_2(y):
+        return y
+    y = d2s.cond(c, then_2, else_2, y)
+    return d2s.read(y)
+"""
+
+from __future__ import annotations
+
+import gast
+
+from d2s.converters.base import Converter
+from d2s.templates import quote, quote_expression
+
+
+class UnboundReads(Converter):
+    """The reads that the flow analysis calls doubtful."""
+
+    def visit_Name(self, node: gast.Name) -> gast.expr:
+        if id(node) not in self.context.unbound_reads or not isinstance(node.ctx, gast.Load):
+            return node
+        # the inner name must not be converted again
+        return quote_expression("d2s.read(name)", node, name=node.id)
+
+    def visit_AugAssign(self, node: gast.AugAssign) -> gast.stmt | list[gast.stmt]:
+        if id(node.target) not in self.context.unbound_reads:
+            return node
+        return [*quote("d2s.read(name)", node, name=node.target.id), node]

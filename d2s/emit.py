@@ -1,0 +1,159 @@
+"""From a tree to what people read and what Python runs; both come from the same tree."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+import types
+import warnings
+from collections.abc import Iterator
+
+import gast
+
+from d2s.parser import Unit
+
+#: lines longer than this are laid out by astor, when what it writes is the same program
+LONG_LINE = 96
+_OUTER = "outer"
+_MARK = "d2s_comment_"
+
+
+def to_ast(tree: gast.AST) -> ast.AST:
+    """The tree in Python's own node classes, every node with a position."""
+    return ast.fix_missing_locations(gast.gast_to_ast(tree))
+
+
+def source(tree: ast.AST, unit: Unit | None = None) -> str:
+    """Readable text of a converted tree, with the comments of the unit at their statements."""
+    plain = _lay_out(tree)
+    if unit is None or isinstance(tree, ast.Lambda):
+        return plain
+    comments = list(_comments(unit, tree))
+    if not comments:
+        return plain
+    return _with_comments(tree, comments, plain)
+
+
+def _lay_out(tree: ast.AST) -> str:
+    text = ast.unparse(tree)
+    if any(len(line) > LONG_LINE for line in text.splitlines()):
+        text = _astor(tree) or text
+    for tidy in (_tight, _bare_returns):
+        better = tidy(text)
+        if better != text and _same_program(better, text):
+            text = better
+    return text
+
+
+def _astor(tree: ast.AST) -> str | None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # astor still names node classes that Python has retired
+        import astor
+
+        try:
+            text: str = astor.to_source(tree).rstrip("\n")
+        except Exception:
+            # astor knows nothing of Python's newer syntax and fails in many ways; its layout is
+            # a nicety, and the text we already have is complete
+            return None
+    return text if _same_program(text, ast.unparse(tree)) else None
+
+
+def _same_program(text: str, other: str) -> bool:
+    try:
+        return ast.dump(ast.parse(text)) == ast.dump(ast.parse(other))
+    except SyntaxError:
+        return False
+
+
+def _tight(text: str) -> str:
+    return re.sub(r"\n\n+(?=[ \t]*(?:def |@))", "\n", text)
+
+
+def _bare_returns(text: str) -> str:
+    return re.sub(r"^([ \t]*)return \((.+,.*)\)$", r"\1return \2", text, flags=re.MULTILINE)
+
+
+def _comments(unit: Unit, tree: ast.AST) -> Iterator[tuple[int, bool, str]]:
+    """Line, whether it stands alone on the line, and text of the comments of a function."""
+    first, last = unit.tree.lineno, unit.tree.end_lineno or unit.tree.lineno
+    text = "".join(unit.lines[first - 1 : last])
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.COMMENT:
+                line = token.start[0] + first - 1
+                alone = not token.line[: token.start[1]].strip()
+                yield line, alone, token.string
+    except (tokenize.TokenError, IndentationError):
+        return
+
+
+def _with_comments(tree: ast.AST, comments: list[tuple[int, bool, str]], plain: str) -> str:
+    """Put comments back by way of marker statements, which then become comment lines."""
+    function = ast.parse(plain).body[0]
+    assert isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+    _copy_lines(tree, function)
+    texts = [text for _, _, text in comments]
+    waiting = [n for n, (line, _, _) in enumerate(comments) if line > function.lineno]
+
+    def put(body: list[ast.stmt]) -> list[ast.stmt]:
+        done: list[ast.stmt] = []
+        for statement in body:
+            docstring = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+            while waiting and comments[waiting[0]][0] <= statement.lineno and not docstring:
+                done.append(ast.Expr(ast.Name(f"{_MARK}{waiting.pop(0)}", ast.Load())))
+            for name in ("body", "orelse"):
+                if isinstance(getattr(statement, name, None), list):
+                    setattr(statement, name, put(getattr(statement, name)))
+            done.append(statement)
+        return done
+
+    function.body = put(function.body)
+    function.body += [ast.Expr(ast.Name(f"{_MARK}{n}", ast.Load())) for n in waiting]
+    text = _lay_out(ast.fix_missing_locations(function))
+    text = re.sub(_MARK + r"(\d+)", lambda found: texts[int(found[1])], text)
+    header = next((text for line, _, text in comments if line == function.lineno), "")
+    first, _, rest = text.partition("\n")
+    return f"{first}  {header}\n{rest}" if header else text
+
+
+def _copy_lines(origin: ast.AST, copy: ast.AST) -> None:
+    """Give the re-parsed text the line numbers of the tree it was made from."""
+    for one, other in zip(ast.walk(origin), ast.walk(copy), strict=True):
+        if hasattr(one, "lineno"):
+            ast.copy_location(other, one)
+
+
+def code(tree: ast.AST, unit: Unit, first_line: int, qualname: str) -> types.CodeType:
+    """The code object of a converted function, with the user's file, lines and names."""
+    free = ["d2s", *unit.free_names]
+    bind = " = ".join(dict.fromkeys(free)) + " = None"
+    module = ast.parse(f"def {_OUTER}():\n    {bind}\n    return None")
+    outer = module.body[0]
+    assert isinstance(outer, ast.FunctionDef)
+    if isinstance(tree, ast.Lambda):
+        outer.body[1] = ast.copy_location(ast.Return(tree), tree)
+    else:
+        assert isinstance(tree, ast.stmt)
+        outer.body[1] = tree
+    compiled = compile(ast.fix_missing_locations(module), unit.filename, "exec", dont_inherit=True)
+    inner = _only_code(_only_code(compiled))
+    prefix = inner.co_qualname
+    renamed = _renamed(inner, prefix, qualname)
+    return renamed.replace(co_firstlineno=first_line)
+
+
+def _only_code(code: types.CodeType) -> types.CodeType:
+    return next(c for c in code.co_consts if isinstance(c, types.CodeType))
+
+
+def _renamed(code: types.CodeType, prefix: str, qualname: str) -> types.CodeType:
+    """Qualified names as if the function had been compiled where the user wrote it."""
+    consts = tuple(
+        _renamed(c, prefix, qualname) if isinstance(c, types.CodeType) else c
+        for c in code.co_consts
+    )
+    name = qualname + code.co_qualname.removeprefix(prefix)
+    return code.replace(co_consts=consts, co_qualname=name)

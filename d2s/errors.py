@@ -1,0 +1,103 @@
+"""The errors of d2s: one base class, stable codes, one shape.
+
+Every message says what happened, shows the user's own line with a caret, puts the two sides of a
+mismatch next to each other and ends with what to write instead.
+"""
+
+from __future__ import annotations
+
+import linecache
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Site:
+    """A place in the user's source."""
+
+    filename: str
+    line: int
+    function: str
+    column: int = 0
+    end_column: int = 0
+
+    @property
+    def text(self) -> str:
+        return linecache.getline(self.filename, self.line).rstrip("\n")
+
+    def excerpt(self) -> str:
+        """The source line with a caret under the place, in the layout of a traceback."""
+        text = self.text
+        head = f'  File "{self.filename}", line {self.line}, in {self.function}'
+        if not text.strip():
+            return head
+        stripped = text.lstrip()
+        shift = len(text) - len(stripped)
+        start = max(self.column - shift, 0)
+        width = max(self.end_column - self.column, 1) if self.end_column else len(stripped)
+        marks = " " * start + "^" * min(width, max(len(stripped) - start, 1))
+        return f"{head}\n    {stripped}\n    {marks}"
+
+
+#: What each code means, in one line; the message itself carries the details.
+CODES = {
+    "D2S001": "the source of the function is not available",
+    "D2S002": "the source text no longer belongs to the function",
+    "D2S003": "syntax that d2s does not convert",
+    "D2S004": "control flow nested too deeply",
+    "D2S010": "the two sides of a branch leave a variable with different types",
+    "D2S011": "an iteration changes the type of a loop variable",
+    "D2S012": "joining the two types would lose integers",
+    "D2S013": "a Python value would depend on a run-time value",
+    "D2S020": "a run-time value is needed as a Python value",
+    "D2S021": "code that d2s did not convert needs a run-time value",
+    "D2S022": "a condition has more than one element",
+    "D2S023": "an effect that would not happen on every call",
+    "D2S024": "an object is changed where the change would be lost",
+    "D2S025": "an iterator that cannot be replayed",
+    "D2S026": "recursion whose end depends on a run-time value",
+    "D2S030": "an argument that d2s cannot pass to a static function",
+    "D2S040": "an integer left the 32-bit range in a staged loop",
+}
+
+
+class Error(Exception):
+    """Base class of everything d2s refuses; ``code`` is stable across versions."""
+
+    code = "D2S000"
+
+    def __init__(
+        self, what: str, *, code: str | None = None, site: Site | None = None, fix: str = ""
+    ) -> None:
+        if code is not None:
+            self.code = code
+        self.what, self.site, self.fix = what, site, fix
+        parts = [f"{self.code}: {what}"]
+        if site is not None:
+            parts.append(site.excerpt())
+        if fix:
+            parts.append(f"Write instead: {fix}")
+        super().__init__("\n".join(parts))
+
+
+class ConversionError(Error, SyntaxError):
+    """Raised before anything runs: the source cannot be converted."""
+
+    code = "D2S003"
+
+    def __init__(
+        self, what: str, *, code: str | None = None, site: Site | None = None, fix: str = ""
+    ) -> None:
+        Error.__init__(self, what, code=code, site=site, fix=fix)
+        self.msg = str(self.args[0])
+
+
+class StagingError(Error, TypeError):
+    """Raised while the graph is built: the program cannot be staged as it is written."""
+
+    code = "D2S020"
+
+
+class IntegerOverflow(Error, OverflowError):
+    """Raised after a call: a Python integer left the 32-bit range inside a staged loop."""
+
+    code = "D2S040"

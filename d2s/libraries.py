@@ -1,0 +1,73 @@
+"""Which code belongs to libraries: it is never converted, and its calls mostly stay as they are."""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+import types
+
+#: modules of array functions; the names given are the ones that take functions of the user's
+ARRAY_MODULES: dict[str, frozenset[str]] = {
+    "jax.numpy": frozenset(
+        {"vectorize", "apply_along_axis", "apply_over_axes", "piecewise", "frompyfunc"}
+        | {"fromfunction"}
+    ),
+    "jax.nn": frozenset(),
+    "jax.nn.initializers": frozenset(),
+    "jax.random": frozenset(),
+    "jax.scipy": frozenset(),
+    "jax.scipy.special": frozenset(),
+    "jax.scipy.linalg": frozenset(),
+    "jax.scipy.stats": frozenset(),
+    "jax.scipy.signal": frozenset(),
+    "jax.lax.linalg": frozenset(),
+    "jax.numpy.linalg": frozenset(),
+    "jax.numpy.fft": frozenset(),
+    "jax.tree_util": frozenset({"tree_map", "tree_reduce", "tree_map_with_path"}),
+    "jax.lax": frozenset(
+        {"cond", "switch", "while_loop", "fori_loop", "scan", "map", "associative_scan", "reduce"}
+        | {"custom_root", "custom_linear_solve", "reduce_window", "platform_dependent"}
+    ),
+}
+
+
+def takes_no_functions(root: object, path: tuple[str, ...]) -> bool:
+    """Whether ``root.path`` is an array function that never calls back into user code."""
+    for name in path[:-1]:
+        if not isinstance(root, types.ModuleType):
+            return False
+        root = getattr(root, name, None)
+    if not isinstance(root, types.ModuleType):
+        return False
+    higher_order = ARRAY_MODULES.get(root.__name__)
+    return higher_order is not None and path[-1] not in higher_order
+
+
+def _folders() -> tuple[str, ...]:
+    paths = sysconfig.get_paths()
+    found = {paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    found.add(os.path.dirname(os.path.abspath(__file__)))
+    return tuple(os.path.join(os.path.realpath(folder), "") for folder in sorted(found))
+
+
+_LIBRARY_FOLDERS = _folders()
+
+
+def is_library_file(filename: str) -> bool:
+    """Whether a file belongs to the standard library, an installed package or d2s itself."""
+    if filename.startswith("<frozen"):
+        return True
+    if filename.startswith("<"):
+        return False
+    return os.path.realpath(filename).startswith(_LIBRARY_FOLDERS)
+
+
+def module_of(function: object) -> str:
+    """The top-level package a callable comes from."""
+    name = getattr(function, "__module__", None) or type(function).__module__
+    return name.partition(".")[0] if isinstance(name, str) else ""
+
+
+def is_standard_library(name: str) -> bool:
+    return name in sys.stdlib_module_names

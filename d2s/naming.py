@@ -1,0 +1,23 @@
+"""Names for what d2s generates: readable, tied to a source line, never one of the user's."""
+
+from __future__ import annotations
+
+from string import ascii_lowercase
+
+
+class Names:
+    """Hands out fresh names; ``then_4`` is what line 4 of the function became."""
+
+    def __init__(self, taken: set[str], first_line: int) -> None:
+        self._taken = set(taken) | {"d2s"}
+        self._first_line = first_line
+
+    def fresh(self, *stems: str, line: int | None = None) -> tuple[str, ...]:
+        """One name per stem, all with the same ending, so that pairs are seen to belong together."""
+        tail = "" if line is None else f"_{line - self._first_line + 1}"
+        for more in ("", *ascii_lowercase, *(f"_{n}" for n in range(2, 100_000))):
+            names = tuple(f"{stem}{tail}{more}" for stem in stems)
+            if self._taken.isdisjoint(names):
+                self._taken.update(names)
+                return names
+        raise AssertionError("unreachable: there are more endings than names in a function")

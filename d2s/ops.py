@@ -1,0 +1,313 @@
+"""The runtime ops that generated code calls: dispatch by value, nothing else.
+
+Each looks at the values it gets. Plain Python values go the way of plain Python at once; anything
+else is the backend's to judge. Arguments are named as the fields of the syntax tree.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import sys
+import threading
+import types
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from d2s import conversion
+from d2s.backends import active
+from d2s.errors import StagingError
+from d2s.values import Maybe, Unbound
+
+_PYTHON = types.FunctionType
+_METHOD = types.MethodType
+
+
+def cond(test: Any, then: Callable[..., Any], orelse: Callable[..., Any], *state: Any) -> Any:
+    """`if`, and the conditional expression."""
+    if test is True:
+        return then(*state)
+    if test is False:
+        return orelse(*state)
+    return active().cond(test, then, orelse, state)
+
+
+def while_loop(test: Callable[..., Any], body: Callable[..., Any], *state: Any) -> Any:
+    """`while`; returns the state, bare when it is one variable."""
+    backend = active()
+    if backend.staging():
+        state = backend.while_loop(test, body, state)
+    elif len(state) == 1:
+        (one,) = state
+        while test(one):
+            one = body(one)
+        return one
+    elif state:
+        while test(*state):
+            state = body(*state)
+    else:
+        while test():
+            body()
+    return state[0] if len(state) == 1 else state
+
+
+def for_loop(
+    iterable: Iterable[Any],
+    body: Callable[..., Any],
+    *state: Any,
+    test: Callable[..., Any] | None = None,
+) -> Any:
+    """`for`; `test` is asked after each iteration whether to go on."""
+    backend = active()
+    if backend.staging():
+        state = backend.for_loop(iterable, body, state, test)
+        return state[0] if len(state) == 1 else state
+    if len(state) == 1:
+        (one,) = state
+        for item in iterable:
+            one = body(item, one)
+            if test is not None and not test(one):
+                break
+        return one
+    for item in iterable:
+        out = body(item, *state)
+        if state:
+            state = out
+        if test is not None and not test(*state):
+            break
+    return state
+
+
+def try_except(
+    body: Callable[[], Any],
+    *handlers: tuple[Any, Callable[[BaseException], Any]],
+    orelse: Callable[[], Any] | None = None,
+) -> None:
+    """`try` with its handlers; what d2s or jax raises about tracing is never caught."""
+    backend = active()
+    if backend.staging():
+        backend.try_except(body, handlers, orelse)
+        return
+    try:
+        body()
+    except BaseException as error:
+        if backend.is_internal(error):
+            raise
+        for kinds, handler in handlers:
+            if kinds is None or isinstance(error, kinds):
+                handler(error)
+                return
+        raise
+    if orelse is not None:
+        orelse()
+
+
+def and_(first: Any, *rest: Callable[[], Any]) -> Any:
+    """`and`: the first operand that is false, or the last."""
+    for position, thunk in enumerate(rest):
+        if first is not True:
+            if first is False:
+                return first
+            return active().and_(first, rest[position:])
+        first = thunk()
+    return first
+
+
+def or_(first: Any, *rest: Callable[[], Any]) -> Any:
+    """`or`: the first operand that is true, or the last."""
+    for position, thunk in enumerate(rest):
+        if first is not False:
+            if first is True:
+                return first
+            return active().or_(first, rest[position:])
+        first = thunk()
+    return first
+
+
+def not_(operand: Any) -> Any:
+    if operand is True or operand is False:
+        return not operand
+    return active().not_(operand)
+
+
+_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "is": operator.is_,
+    "is not": operator.is_not,
+    "in": lambda item, container: item in container,
+    "not in": lambda item, container: item not in container,
+}
+
+
+def compare(left: Any, symbol: str, right: Any, *rest: Any) -> Any:
+    """A chained comparison; operands after the second come as thunks."""
+    result = _COMPARE[symbol](left, right)
+    if not rest:
+        return result
+
+    def others() -> Any:
+        return compare(right, rest[0], rest[1](), *rest[2:])
+
+    return and_(result, others)
+
+
+def assert_(test: Any, message: Callable[[], Any] | None = None) -> None:
+    """`assert`; a run-time condition is checked in the graph."""
+
+    def fail() -> None:
+        raise AssertionError(message()) if message is not None else AssertionError
+
+    cond(test, _nothing, fail)
+
+
+def _nothing() -> None:
+    return None
+
+
+def unbound(name: str = "") -> Unbound:
+    """The mark of a name without a value."""
+    return Unbound(name)
+
+
+def read(value: Any) -> Any:
+    """The value of a name that may be unbound; raises where Python would."""
+    kind = type(value)
+    if kind is Unbound:
+        raise value.error()
+    if kind is Maybe:
+        return active().read(value)
+    return value
+
+
+def quoted(value: Any) -> Any:
+    """A value in the message of a raise or an assert: shown as it is when the failure happens."""
+    return active().quoted(value)
+
+
+def shown(value: Any) -> Any:
+    """A value in any other text, where a run-time value has none yet."""
+    if active().is_traced(value):
+        raise StagingError(
+            "the text of a run-time value is not known while the graph is built",
+            code="D2S020",
+            fix="return the value and make the text outside the static function",
+        )
+    return value
+
+
+# -- calls ----------------------------------------------------------------------------------------
+
+
+def call(function: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """Call a function; one of the user's is converted on first use."""
+    kind = type(function)
+    if kind is _METHOD and type(function.__func__) is _PYTHON:
+        args = (function.__self__, *args)
+        function, kind = function.__func__, _PYTHON
+    if kind is _PYTHON:
+        target = _target(function)
+        if target is not None:
+            with _deep:
+                return target(*args, **kwargs)
+        return _call_as_it_is(function, args, kwargs)
+    if kind is functools.partial:
+        return call(function.func, *function.args, *args, **{**function.keywords, **kwargs})
+    return _call_object(function, args, kwargs)
+
+
+def _target(function: types.FunctionType) -> types.FunctionType | None:
+    if conversion.is_made_by_d2s(function):
+        made = function
+    elif conversion.runs_as_it_is(function):
+        return None
+    else:
+        made = conversion.bind(function)
+    backend = active()
+    if backend.staging():
+        backend.enter(function)
+    return made
+
+
+def _call_object(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A builtin, a class, a callable object, or something a library made."""
+    kind = type(function)
+    own = getattr(kind, "__call__", None)
+    if type(own) is _PYTHON and not conversion.runs_as_it_is(own):
+        return call(own, function, *args, **kwargs)
+    if active().staging():
+        if kind in (types.BuiltinFunctionType, type):
+            if kind is type or function.__module__ in ("builtins", None):
+                return active().builtin(function, args, kwargs)
+    return _call_as_it_is(function, args, kwargs)
+
+
+def _call_as_it_is(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Library code and its kin: not converted, but the functions handed to it are."""
+    args = tuple(map(_converted_argument, args))
+    if kwargs:
+        kwargs = {name: _converted_argument(value) for name, value in kwargs.items()}
+    try:
+        return function(*args, **kwargs)
+    except Exception as error:
+        code = getattr(function, "__code__", None)
+        reason = conversion.why_not(function) if code is not None else "it is not plain Python"
+        better = active().unconverted(function, reason, error)
+        if better is None:
+            raise
+        raise better from error
+
+
+def _converted_argument(value: Any) -> Any:
+    kind = type(value)
+    if kind is _PYTHON:
+        if conversion.is_made_by_d2s(value) or conversion.runs_as_it_is(value):
+            return value
+        return conversion.converted(value)
+    if kind is _METHOD and type(value.__func__) is _PYTHON:
+        function = _converted_argument(value.__func__)
+        return value if function is value.__func__ else _METHOD(function, value.__self__)
+    if kind is functools.partial and type(value.func) is _PYTHON:
+        return functools.partial(_converted_argument(value.func), *value.args, **value.keywords)
+    return value
+
+
+class _Deep:
+    """Room for recursion: one call of the user's is several frames here.
+
+    While converted code runs, Python's recursion limit is raised so that a recursion goes as deep
+    as it goes in plain Python.
+    """
+
+    FRAMES = 8
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._depth = threading.local()
+        self._running = 0
+        self._limit = 0
+
+    def __enter__(self) -> None:
+        depth = getattr(self._depth, "value", 0)
+        self._depth.value = depth + 1
+        if depth == 0:
+            with self._lock:
+                self._running += 1
+                if self._running == 1:
+                    self._limit = sys.getrecursionlimit()
+                    sys.setrecursionlimit(self._limit * self.FRAMES)
+
+    def __exit__(self, *_: object) -> None:
+        depth = self._depth.value = self._depth.value - 1
+        if depth == 0:
+            with self._lock:
+                self._running -= 1
+                if self._running == 0 and sys.getrecursionlimit() == self._limit * self.FRAMES:
+                    sys.setrecursionlimit(self._limit)
+
+
+_deep = _Deep()

@@ -1,0 +1,36 @@
+"""The marks that stand for a name without a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+class Unbound:
+    """Stands where a name has no value; comes out of blocks as it went in.
+
+    Without a name it marks a value that nobody reads unless a flag says that it is there.
+    """
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str = "") -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"unbound({self.name!r})" if self.name else "unbound()"
+
+    def error(self) -> UnboundLocalError:
+        """What Python raises when the name is read."""
+        return UnboundLocalError(
+            f"cannot access local variable '{self.name}' where it is not associated with a value"
+        )
+
+
+@dataclass(frozen=True)
+class Maybe:
+    """A value of a name that a run-time condition may have left unbound."""
+
+    bound: Any
+    value: Any
+    name: str

@@ -1,0 +1,1 @@
+"""Differential tests: plain Python is the oracle, every other way to run a program must agree."""

@@ -1,0 +1,18 @@
+"""The d2s errors that a case may end with instead of the plain result, by what they are about."""
+
+MISMATCH = ("D2S010", "D2S011")
+
+UNBOUND = (*MISMATCH, "D2S013")  # a variable only some paths bind is read after a staged block
+STATIC_VALUES = (*MISMATCH, "D2S013")  # strings, functions or None differ between the paths
+STRUCTURE = (*MISMATCH, "D2S013")  # tuples, lists or dicts differ between the paths
+RETURN_NONE = (*MISMATCH, "D2S013")  # some paths return a value, others fall off the end
+SHAPE = MISMATCH  # array shapes differ between the paths
+LOSSY_JOIN = ("D2S012",)  # joining an integer with a float could change the integer
+MULTI_ELEMENT_TEST = ("D2S022",)  # a test on an array with more than one element
+MESSAGE = ("D2S020", "D2S021")  # an exception's message needs a traced value
+HANDLER = ("D2S013", "D2S020", "D2S023")  # a handler for an exception under a traced condition
+OBJECTS = ("D2S013", "D2S020", "D2S021")  # objects picked by a traced index or condition
+RECURSION = ("D2S026",)  # recursion that only a traced value ends
+ITERATOR = ("D2S025",)  # a traced exit from a loop over an iterator that cannot be replayed
+EFFECT = ("D2S023", "D2S024")  # a side effect outside the function or under a traced condition
+PRINT = ("D2S023",)  # printing

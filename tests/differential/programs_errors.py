@@ -1,0 +1,398 @@
+"""Programs around `raise`, `assert`, `try` and unbound variables."""
+
+import jax.numpy as jnp
+
+from . import codes
+from .harness import case
+
+
+class Refused(Exception):
+    pass
+
+
+@case((1.0,), (-1.0,), (2.0,))
+def raises_under_a_condition(x):
+    if x < 0:
+        raise ValueError("negative")
+    return x * 2
+
+
+@case((1.0,), (-1.0,), (5.0,))
+def raises_on_two_paths(x):
+    if x < 0:
+        raise ValueError("negative")
+    if x > 3:
+        raise Refused("too large", 3)
+    return x
+
+
+@case((1.0,), (-1.0,))
+def raises_in_else(x):
+    if x > 0:
+        y = x
+    else:
+        raise Refused
+    return y
+
+
+@case((1,), (-1,), error_ok=codes.MESSAGE)
+def message_with_a_value(n):
+    if n < 0:
+        raise ValueError(f"negative: {n}")
+    return n
+
+
+@case((3,), (-3,))
+def assertion(n):
+    assert n >= 0
+    assert n < 100, "too many"
+    return n + 1
+
+
+@case((-3,), (3,), (300,), error_ok=codes.MESSAGE)
+def assertion_with_a_value(n):
+    assert n >= 0, f"negative {n}"
+    assert n < 100, n
+    return n + 1
+
+
+@case((3,), (4,))
+def static_assertions(n):
+    v = jnp.zeros((2, 3))
+    assert v.shape == (2, 3), "wrong shape"
+    assert len(v) == 2
+    return v + n
+
+
+@case((3,), (-1,))
+def failed_assertion_ends_the_function(n):
+    assert n >= 0, "negative"
+    while n != 0:
+        n -= 1
+    return n
+
+
+@case((2, 1), (5, 3), (5, 9))
+def raises_half_way_through_a_loop(n, bad):
+    total = 0
+    for i in range(n):
+        if i == bad:
+            raise RuntimeError("bad round")
+        total += i
+    return total
+
+
+@case((2, 1), (5, 3), (5, 9))
+def raises_half_way_through_a_while(n, bad):
+    total = 0
+    while n > 0:
+        n -= 1
+        if n == bad:
+            raise RuntimeError("bad round")
+        total += n
+    return total
+
+
+@case((5,), (2,), error_ok=codes.HANDLER)
+def writes_before_an_exception_stay(n):
+    x = 0
+    try:
+        while n > 0:
+            x += 1
+            if x == 3:
+                raise ValueError
+            n -= 1
+    except ValueError:
+        pass
+    return x, n
+
+
+@case((5.0,), (2.0,))
+def static_writes_before_an_exception_stay(x):
+    done = 0
+    last = -1
+    try:
+        for i in range(5):
+            done += 1
+            if i == 2:
+                raise ValueError("stop")
+            last = i
+    except ValueError:
+        x = x + last
+    return x, done, last, i
+
+
+@case((-1.0,), (2.0,), error_ok=codes.HANDLER)
+def raised_and_caught_here(x):
+    try:
+        if x < 0:
+            raise ValueError("neg")
+        y = x * 2
+    except ValueError as e:
+        y = 1.0 * len(str(e))
+    return y
+
+
+@case((1.0, "a"), (1.0, "b"))
+def static_try_with_several_handlers(x, key):
+    table = {"a": 2.0}
+    try:
+        y = table[key] * x
+    except (TypeError, ValueError):
+        y = -1.0
+    except KeyError as e:
+        y = x - len(str(e))
+    return y
+
+
+@case((1.0,), (-1.0,))
+def try_with_else(x):
+    try:
+        y = x + 1
+    except ValueError:
+        y = 0.0
+    else:
+        y = y * 2
+    return y
+
+
+@case((1.0,), (-1.0,))
+def control_flow_inside_try(x):
+    try:
+        if x > 0:
+            y = x
+        else:
+            y = -x * 2
+        for i in range(3):
+            y = y + i
+    except ZeroDivisionError:
+        y = 0.0
+    return y
+
+
+@case((1.0,), (-1.0,))
+def control_flow_inside_a_handler(x):
+    try:
+        [].pop()
+    except IndexError:
+        if x > 0:
+            y = x * 2
+        else:
+            y = x - 1
+    return y
+
+
+@case((1.0,), (-1.0,))
+def name_of_a_handler_is_unbound_afterwards(x):
+    e = 1
+    try:
+        raise KeyError("k")
+    except KeyError as e:
+        pass
+    return e, x
+
+
+@case((1.0,), (-1.0,))
+def exception_leaves_nested_blocks(x):
+    total = 0.0
+    try:
+        for i in range(3):
+            total = total + x
+            for j in range(3):
+                if i * j == 2:
+                    raise Refused("deep")
+                total = total + j
+    except Refused:
+        total = total * 10
+    return total, i, j
+
+
+@case((1.0,), (-1.0,))
+def raise_from_and_raise_again(x):
+    y = 0.0
+    try:
+        try:
+            raise KeyError("inner")
+        except KeyError as e:
+            raise ValueError("outer") from e
+    except ValueError as e:
+        y = 1.0 if isinstance(e.__cause__, KeyError) else 2.0
+    return x + y
+
+
+@case((1.0,), (2.0,))
+def handler_in_a_static_loop(x):
+    good = 0
+    for item in [1.0, "text", 2.0]:
+        try:
+            x = x + item / 1
+        except TypeError:
+            continue
+        good += 1
+    return x, good
+
+
+@case((1.0,), (2.0,))
+def break_and_return_inside_try(x):
+    for i in range(5):
+        try:
+            if i == 1:
+                continue
+            if i == 3:
+                break
+            x = x + i
+        except ValueError:
+            return -1.0
+    return x, i
+
+
+@case((1.0,), (-1.0,), error_ok=codes.HANDLER)
+def traced_return_inside_try(x):
+    try:
+        if x > 0:
+            return x * 2
+        y = x + 1
+    except ValueError:
+        return 0.0
+    return y
+
+
+@case((1.0,), (-1.0,))
+def exception_of_a_helper(x):
+    def checked(v):
+        if v < 0:
+            raise ValueError("helper refuses")
+        return v + 1
+
+    return checked(x) * 2
+
+
+@case((1.0,), (-1.0,), error_ok=codes.HANDLER)
+def exception_of_a_helper_is_caught(x):
+    def checked(v):
+        if v < 0:
+            raise ValueError("helper refuses")
+        return v + 1
+
+    try:
+        y = checked(x)
+    except ValueError:
+        y = 0.5
+    return y
+
+
+@case((1.0,), (-1.0,))
+def first_failure_wins(x):
+    if x < 0:
+        raise ValueError("first")
+    if x < 5:
+        raise KeyError("second")
+    return x
+
+
+@case((1.0,), (2.0,))
+def always_raises(x):
+    y = x + 1
+    raise Refused("always")
+
+
+@case((1.0,), (2.0,))
+def static_exception_half_way(x):
+    y = x + 1
+    z = {"a": y}
+    return z["b"]
+
+
+@case((1.0,), (-1.0,))
+def raise_in_an_untaken_static_branch(x):
+    if x is None:
+        raise TypeError("x is required")
+    return x + 1 if x > 0 else x
+
+
+@case((1.0,), (2.0,))
+def unbound_from_the_start(x):
+    if x is None:
+        y = 1
+    return y + x
+
+
+@case((1.0,), (2.0,))
+def read_before_assignment(x):
+    x = x + later  # noqa: F821
+    later = 1.0
+    return x
+
+
+@case((1.0,), (2.0,))
+def augmented_before_assignment(x):
+    for i in range(2):
+        total += x  # noqa: F821
+    return total
+
+
+@case((1.0,), (2.0,))
+def unbound_in_a_nested_function(x):
+    def read():
+        return y
+
+    if x is None:
+        y = 1.0
+    return read()
+
+
+@case((1.0,), (2.0,))
+def name_that_does_not_exist(x):
+    return x + no_such_name  # noqa: F821
+
+
+@case((1, 3), (5, 3), error_ok=codes.UNBOUND)
+def possibly_unbound_in_a_loop(n, m):
+    total = 0
+    for i in range(m):
+        if i + 1 > n:
+            extra = 10
+        if i + 1 > n:
+            total += extra
+    return total
+
+
+@case((1, 3), (0, 3), (-1, 3), error_ok=codes.UNBOUND)
+def unbound_half_way(n, m):
+    total = 0
+    for i in range(m):
+        if i > n:
+            total += extra  # noqa: F821
+        if i >= n:
+            extra = 10
+    return total
+
+
+@case((1.0,), (-1.0,), error_ok=codes.UNBOUND)
+def unbound_after_a_handler(x):
+    try:
+        if x < 0:
+            raise ValueError
+        y = x
+    except ValueError:
+        z = 1.0
+    return y
+
+
+@case((1.0,), (2.0,))
+def caught_unbound_variable(x):
+    try:
+        x = x + y  # noqa: F821
+        y = 1.0
+    except UnboundLocalError:
+        x = -x
+    return x
+
+
+@case((1.0,), (2.0,), error_ok=codes.PRINT)
+def prints_in_order(x):
+    print("begin")
+    for name in ["a", "b"]:
+        print("item", name, sep=": ")
+    print("end", end="!\n")
+    return x
