@@ -30,6 +30,8 @@ class Conversion:
     code: types.CodeType
     tree: ast.AST
     unit: Unit
+    #: the name by which the code calls d2s
+    runtime: str
 
     @functools.cached_property
     def source(self) -> str:
@@ -76,8 +78,10 @@ def conversion_of(function: types.FunctionType) -> Conversion:
 def _convert(function: types.FunctionType) -> Conversion:
     unit = parse(function)
     try:
-        tree = emit.to_ast(pipeline.run(unit, _known_names(function)))
-        code = emit.code(tree, unit, function.__code__.co_firstlineno, function.__qualname__)
+        converted_tree, runtime = pipeline.run(unit, _known_names(function))
+        tree = emit.to_ast(converted_tree)
+        line, name = function.__code__.co_firstlineno, function.__qualname__
+        code = emit.code(tree, unit, runtime, line, name)
     except RecursionError as error:
         raise ConversionError(
             f"{function.__qualname__} is nested too deeply to convert",
@@ -87,7 +91,7 @@ def _convert(function: types.FunctionType) -> Conversion:
         ) from error
     _register(code)
     logger.debug("converted %s (%s:%d)", unit.name, unit.filename, unit.first_line)
-    return Conversion(code, tree, unit)
+    return Conversion(code, tree, unit, runtime)
 
 
 def _known_names(function: types.FunctionType) -> dict[str, object]:
@@ -174,7 +178,7 @@ def bind(function: types.FunctionType) -> types.FunctionType:
     closure = None
     if code.co_freevars:
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-        cells["d2s"] = _runtime_cell()
+        cells[conversion.runtime] = _runtime_cell()
         closure = tuple(cells[name] for name in code.co_freevars)
     made = types.FunctionType(
         code, function.__globals__, function.__name__, function.__defaults__, closure

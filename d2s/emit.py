@@ -126,18 +126,23 @@ def _copy_lines(origin: ast.AST, copy: ast.AST) -> None:
             ast.copy_location(other, one)
 
 
-def code(tree: ast.AST, unit: Unit, first_line: int, qualname: str) -> types.CodeType:
+def code(
+    tree: ast.AST, unit: Unit, runtime: str, first_line: int, qualname: str
+) -> types.CodeType:
     """The code object of a converted function, with the user's file, lines and names."""
-    free = ["d2s", *unit.free_names]
-    bind = " = ".join(dict.fromkeys(free)) + " = None"
-    module = ast.parse(f"def {_OUTER}():\n    {bind}\n    return None")
+    free = dict.fromkeys([runtime, *unit.free_names])
+    bind = " = ".join(free) + " = None"
+    module = ast.parse(f"def {_OUTER}():\n    {bind}")
     outer = module.body[0]
     assert isinstance(outer, ast.FunctionDef)
     if isinstance(tree, ast.Lambda):
-        outer.body[1] = ast.copy_location(ast.Return(tree), tree)
+        outer.body.append(ast.copy_location(ast.Return(tree), tree))
     else:
-        assert isinstance(tree, ast.stmt)
-        outer.body[1] = tree
+        assert isinstance(tree, ast.FunctionDef | ast.AsyncFunctionDef)
+        if tree.name not in free:
+            # a recursive call looks the name up where the user's does: in the module
+            outer.body.insert(0, ast.Global([tree.name]))
+        outer.body.append(tree)
     compiled = compile(ast.fix_missing_locations(module), unit.filename, "exec", dont_inherit=True)
     inner = _only_code(_only_code(compiled))
     prefix = inner.co_qualname

@@ -174,11 +174,14 @@ def unbound(name: str = "") -> Unbound:
     return Unbound(name)
 
 
-def read(value: Any) -> Any:
-    """The value of a name that may be unbound; raises where Python would."""
+def read(value: Any, free: bool = False) -> Any:
+    """The value of a name that may be unbound; raises where Python would.
+
+    `free` says that the name belongs to a function around the one that reads it.
+    """
     kind = type(value)
     if kind is Unbound:
-        raise value.error()
+        raise value.error(free)
     if kind is Maybe:
         return active().read(value)
     return value

@@ -6,7 +6,10 @@ Order is meaning, so it is written down once, here.
 from __future__ import annotations
 
 import ast
+import linecache
+import sys
 import textwrap
+import types
 from typing import Any
 
 import gast
@@ -43,8 +46,11 @@ PASSES: tuple[tuple[type[Converter], ...], ...] = (
 )
 
 
-def run(unit: Unit, known: dict[str, object], until: str = "") -> gast.AST:
-    """Convert the tree of a unit; `known` are the values of its global names, where known."""
+def run(unit: Unit, known: dict[str, object], until: str = "") -> tuple[gast.AST, str]:
+    """Convert the tree of a unit; also the name by which it calls d2s.
+
+    `known` are the values of its global names, as far as they are known.
+    """
     names = {node.id for node in gast.walk(unit.tree) if isinstance(node, gast.Name)}
     names |= {n.name for n in gast.walk(unit.tree) if isinstance(n, gast.FunctionDef)}
     bound = Scopes().local_names(unit.tree)
@@ -55,7 +61,13 @@ def run(unit: Unit, known: dict[str, object], until: str = "") -> gast.AST:
         tree = _Walk(context, group).visit(tree)
         if until in {converter.__name__ for converter in group}:
             break
-    return tree
+    runtime = "d2s"
+    if runtime in names and known.get(runtime, None) is not sys.modules["d2s"]:
+        (runtime,) = context.names.fresh("d2s_")
+        for node in gast.walk(tree):
+            if getattr(node, "generated", False):
+                node.id = runtime
+    return tree, runtime
 
 
 class _Walk:
@@ -77,6 +89,7 @@ class _Walk:
             outer = self._context.flow
             self._context.flow = Flow(node, Scopes(), self._context.exits)
             self._context.unbound_reads |= self._context.flow.unbound_reads
+            self._context.free_unbound_reads |= self._context.flow.free_unbound_reads
             self._children(node)
             self._context.flow = outer
         else:
@@ -101,9 +114,9 @@ class _Walk:
 
 def example(source: str, until: str = "") -> str:
     """What a snippet becomes, for the doctests of the converters."""
-    import jax.numpy as jnp
-
     lines = textwrap.dedent(source).strip().splitlines(keepends=True)
     tree = gast.ast_to_gast(ast.parse("".join(lines))).body[0]
     unit = Unit(tree, tree.name, "example.py", tuple(lines), ())
-    return emit.source(emit.to_ast(run(unit, {"jnp": jnp}, until)))
+    linecache.cache["example.py"] = (0, None, lines, "example.py")
+    converted, _ = run(unit, {"jnp": types.ModuleType("jax.numpy")}, until)
+    return emit.source(emit.to_ast(converted))

@@ -20,8 +20,13 @@ class Unbound:
     def __repr__(self) -> str:
         return f"unbound({self.name!r})" if self.name else "unbound()"
 
-    def error(self) -> UnboundLocalError:
+    def error(self, free: bool = False) -> NameError:
         """What Python raises when the name is read."""
+        if free:
+            return NameError(
+                f"cannot access free variable '{self.name}' where it is not associated with a "
+                "value in enclosing scope"
+            )
         return UnboundLocalError(
             f"cannot access local variable '{self.name}' where it is not associated with a value"
         )

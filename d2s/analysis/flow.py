@@ -68,9 +68,8 @@ class Flow:
             if isinstance(node, FUNCTIONS)
             for name in _loads(node)
         ]
-        self.unbound_reads = {
-            id(name) for name in (*self._doubtful, *inner) if name.id in self._marked
-        }
+        self.unbound_reads = {id(name) for name in self._doubtful if name.id in self._marked}
+        self.free_unbound_reads = {id(name) for name in inner if name.id in self._marked}
 
     def block(self, node: gast.stmt) -> Block:
         return self._blocks[id(node)]
@@ -162,6 +161,9 @@ class Flow:
             sets = self._statement_summary(statement)[1]
             if assigned is not EVERYTHING:
                 assigned = EVERYTHING if sets is EVERYTHING else assigned | sets
+            if isinstance(statement, gast.Try) and assigned is not EVERYTHING:
+                # Python unbinds the name of a handler when the handler ends
+                assigned -= {_handler_name(h) for h in statement.handlers}
             if not isinstance(statement, gast.If | gast.While | gast.For | gast.Try):
                 bound |= self._scopes.uses(statement).writes
         return assigned
@@ -229,9 +231,12 @@ class Flow:
             handled |= self._summary(handler.body)[0] - {_handler_name(handler)}
             self._doubt(handler.type, assigned)
         everything = [*node.body, *node.orelse, *(s for h in node.handlers for s in h.body)]
-        writes = self._scopes.uses(everything).writes
-        seen = writes & (live | handled | self._summary(node.orelse)[0])
+        named = {_handler_name(handler) for handler in node.handlers} & live
+        writes = self._scopes.uses(everything).writes | named
+        needed = self._summary(node.body)[0] | self._summary(node.orelse)[0]
+        seen = writes & (live | handled | needed)
         block = self._block(node, set(), set(), seen, bound)
+        self._marked |= named
         inner = shared | seen
         tried = self._walk(
             node.body, live | seen, _copy(assigned), self._inside(bound, node.body, block), inner

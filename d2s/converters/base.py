@@ -25,6 +25,8 @@ class Context:
     exits: dict[int, tuple[gast.For, list[str]]] = field(default_factory=dict)
     #: reads of names that may be unbound, by node
     unbound_reads: set[int] = field(default_factory=set)
+    #: the same in inner functions, where the name is free
+    free_unbound_reads: set[int] = field(default_factory=set)
 
 
 class Converter:

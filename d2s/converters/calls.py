@@ -22,12 +22,21 @@ class Calls(Converter):
 
     def visit_Call(self, node: gast.Call) -> gast.expr:
         callee = node.func
+        if isinstance(callee, gast.Name) and callee.id == "super" and not node.args:
+            return self._super(node)
         if self._is_runtime(callee) or self._is_update(callee) or self._is_library(callee):
             return node
         call = quote_expression("d2s.call(callee)", node, callee=callee)
         call.args += node.args
         call.keywords = node.keywords
         return call
+
+    def _super(self, node: gast.Call) -> gast.expr:
+        """``super()`` finds its class and object in the frame of a method; blocks have their own."""
+        tree = self.context.unit.tree
+        if "__class__" not in self.context.unit.free_names or not tree.args.args:
+            return node
+        return quote_expression("super(__class__, first)", node, first=tree.args.args[0].id)
 
     def _is_runtime(self, callee: gast.expr) -> bool:
         root = callee.value if isinstance(callee, gast.Attribute) else callee

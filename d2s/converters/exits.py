@@ -73,8 +73,7 @@ class Exits(Converter):
     removes = (gast.Break, gast.Continue)
 
     def visit_FunctionDef(self, node: gast.FunctionDef) -> gast.FunctionDef:
-        rewriter = _Function(self.context, node)
-        node.body = rewriter.run()
+        node.body = _Function(self.context, node).run()
         return node
 
 
@@ -85,15 +84,7 @@ class _Function:
         self._depth = 0
 
     def run(self) -> list[gast.stmt]:
-        body = self._tail(self._node.body, depth=0, end=[])
-        if self._returned:
-            at = self._node.body[0]
-            body = [
-                *quote("returned = False", at, returned=self._returned),
-                *quote("value = d2s.unbound()", at, value=self._value),
-                *body,
-            ]
-        return _docstring_first(body)
+        return self._tail(self._node.body, depth=0, end=[])
 
     def _flags(self) -> tuple[str, str]:
         if not self._returned:
@@ -123,16 +114,19 @@ class _Function:
                     node.body = self._tail([*node.body, *in_body], depth + 1, close)
                     node.orelse = self._tail([*node.orelse, *in_else], depth + 1, close)
                     return [*done, node]
+                endless = _completes([node, *rest]) is Completes.NEVER
                 flat = self._unless([], [node, *rest], None)
-                return [*done, *self._left_then(flat, [], end)]
+                return [*done, *self._left_then(node, flat, [], end, endless)]
             if isinstance(node, gast.While | gast.For):
-                leaves = _returns(node)
+                leaves, endless = _returns(node), _completes([node]) is Completes.NEVER
                 loop = self._loop(node)
                 if leaves:
-                    return [*done, *self._left_then(loop, rest, end)]
+                    return [*done, *self._left_then(node, loop, rest, end, endless)]
                 done += loop
             elif isinstance(node, gast.Try) and _leaves(node):
-                return [*done, *self._left_then(self._flagged([node], None), rest, end)]
+                endless = _completes([node]) is Completes.NEVER
+                left = self._flagged([node], None)
+                return [*done, *self._left_then(node, left, rest, end, endless)]
             elif isinstance(node, gast.If | gast.Try):
                 done += self._flagged([node], None)
             else:
@@ -140,14 +134,24 @@ class _Function:
         return [*done, *end]
 
     def _left_then(
-        self, left: list[gast.stmt], rest: list[gast.stmt], end: list[gast.stmt]
+        self,
+        at: gast.stmt,
+        left: list[gast.stmt],
+        rest: list[gast.stmt],
+        end: list[gast.stmt],
+        endless: bool,
     ) -> list[gast.stmt]:
         """After code that may have set the return flag: return its value, or go on."""
         returned, value = self._flags()
-        at = left[-1]
+        before = [
+            *quote("returned = False", at, returned=returned),
+            *quote("value = d2s.unbound()", at, value=value),
+        ]
+        if endless:
+            return [*before, *left, *quote("return value", at, value=value)]
         (branch,) = quote("if returned: return value", at, returned=returned, value=value)
         branch.orelse = self._tail(rest, 0, end or quote("return None", at))
-        return [*left, branch]
+        return [*before, *left, branch]
 
     # -- where it cannot: inside loops and try blocks ---------------------------------------------
 
@@ -333,14 +337,22 @@ def _completes(body: list[gast.stmt]) -> Completes:
                 return Completes.NEVER
             if ways != {Completes.ALWAYS}:
                 status = Completes.MAYBE
+        elif isinstance(node, gast.Try):
+            ways = {_completes([*node.body, *node.orelse])}
+            ways |= {_completes(handler.body) for handler in node.handlers}
+            if ways == {Completes.NEVER}:
+                return Completes.NEVER
+            if ways != {Completes.ALWAYS}:
+                status = Completes.MAYBE
+        elif isinstance(node, gast.While) and _is_endless(node):
+            return Completes.NEVER
         elif _leaves(node):
             status = Completes.MAYBE
     return status
 
 
-def _docstring_first(body: list[gast.stmt]) -> list[gast.stmt]:
-    for n, node in enumerate(body[:3]):
-        text = isinstance(node, gast.Expr) and isinstance(node.value, gast.Constant)
-        if text and isinstance(node.value.value, str) and n:
-            return [node, *body[:n], *body[n + 1 :]]
-    return body
+def _is_endless(node: gast.While) -> bool:
+    """``while True`` without a break of its own: left by return or exception only."""
+    forever = isinstance(node.test, gast.Constant) and node.test.value is True
+    inner = [_exits(statement) for statement in node.body]
+    return forever and not any(isinstance(n, gast.Break) for found in inner for n in found)

@@ -41,7 +41,7 @@ REFUSED: dict[type[gast.AST], tuple[str, str]] = {
     gast.AsyncWith: ("`async with`", "call the context manager around the static function"),
     gast.AsyncFunctionDef: ("an asynchronous function", "a function that is not asynchronous"),
 }
-FRAME_READERS = {"locals", "eval", "exec", "vars", "dir", "super"}
+FRAME_READERS = {"locals", "eval", "exec", "vars", "dir"}
 
 
 class Fence(Converter):

@@ -47,9 +47,19 @@ class TryStmt(Converter):
         handlers = []
         for handler in node.handlers:
             name, error = names.fresh("except", "error", line=handler.lineno)
+            inside = handler.body
             if handler.name is not None:
-                error = handler.name if isinstance(handler.name, str) else handler.name.id
-            statements += function(name, [error], block.shares, handler.body, handler)
+                caught = handler.name if isinstance(handler.name, str) else handler.name.id
+                if caught in block.shares:
+                    # somebody reads the name later: Python leaves it unbound
+                    inside = [
+                        *quote("caught = error", handler, caught=caught, error=error),
+                        *inside,
+                        *quote(f"caught = d2s.unbound({caught!r})", handler, caught=caught),
+                    ]
+                else:
+                    error = caught
+            statements += function(name, [error], block.shares, inside, handler)
             kind = self._kind(handler)
             handlers.append(quote_expression("(kind, name)", handler, kind=kind, name=name))
         template = "d2s.try_except(body, *handlers)"

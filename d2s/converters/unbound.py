@@ -29,10 +29,13 @@ class UnboundReads(Converter):
     """The reads that the flow analysis calls doubtful."""
 
     def visit_Name(self, node: gast.Name) -> gast.expr:
-        if id(node) not in self.context.unbound_reads or not isinstance(node.ctx, gast.Load):
+        if not isinstance(node.ctx, gast.Load):
             return node
-        # the inner name must not be converted again
-        return quote_expression("d2s.read(name)", node, name=node.id)
+        if id(node) in self.context.free_unbound_reads:
+            return quote_expression("d2s.read(name, free=True)", node, name=node.id)
+        if id(node) in self.context.unbound_reads:
+            return quote_expression("d2s.read(name)", node, name=node.id)
+        return node
 
     def visit_AugAssign(self, node: gast.AugAssign) -> gast.stmt | list[gast.stmt]:
         if id(node.target) not in self.context.unbound_reads:

@@ -86,8 +86,8 @@ class LaxBackend(PythonBackend):
         if special is not None:
             return special(*args, **kwargs)
         if isinstance(function, types.BuiltinMethodType):
-            owner = function.__self__
-            if isinstance(owner, str) and has_traced([args, kwargs]):
+            formats = isinstance(function.__self__, str) and function.__name__ == "format"
+            if formats and has_traced([args, kwargs]):
                 raise refuse(
                     "the text of a run-time value is not known yet",
                     "the text outside the static function",

@@ -27,6 +27,7 @@ from d2s.libraries import is_library_file
 
 _TOKEN = "\x00d2s:{}:"
 _END = "\x00"
+_REPR = "!r"
 
 
 class Halt(BaseException):
@@ -45,7 +46,7 @@ class Failure:
 
     def make(self, quotes: list[Any]) -> BaseException:
         """The exception, as the user's code made it, with the quoted values filled in."""
-        args = tuple(_fill(a, quotes) if isinstance(a, str) else a for a in self.args)
+        args = tuple(_filled(a, quotes) for a in self.args)
         made = self.kind.__new__(self.kind, *args)
         made.args = args
         made.__dict__.update(self.attributes)
@@ -54,20 +55,25 @@ class Failure:
         return made
 
 
-def _fill(text: str, quotes: list[Any]) -> str:
-    for n, (value, spec, conversion) in enumerate(quotes):
-        shown = {"r": repr, "s": str, "a": ascii}.get(conversion, lambda v: v)(_plain(value))
-        pattern = _TOKEN.format(n) + spec + _END
-        text = text.replace(pattern, format(shown, spec))
-    return text
+@dataclass(frozen=True)
+class _Later:
+    """An argument of an exception that is a run-time value: the n-th of its quoted values."""
+
+    number: int
 
 
-def _plain(value: Any) -> Any:
-    """A number that was a Python number shows as one."""
-    return value.item() if isinstance(value, np.generic) else value
+def _filled(argument: Any, quotes: list[tuple[Any, str]]) -> Any:
+    """An argument of an exception with the run-time values in it."""
+    if isinstance(argument, _Later):
+        return quotes[argument.number][0]
+    if isinstance(argument, str):
+        for n, (value, spec) in enumerate(quotes):
+            shown = repr(value) if spec == _REPR else format(value, spec)
+            argument = argument.replace(_TOKEN.format(n) + spec + _END, shown)
+    return argument
 
 
-@dataclass
+@dataclass(repr=False)
 class Quote:
     """A run-time value inside a message; formatting it leaves a token."""
 
@@ -81,6 +87,9 @@ class Quote:
 
     def __str__(self) -> str:
         return format(self, "")
+
+    def __repr__(self) -> str:
+        return format(self, _REPR)
 
 
 class Failures:
@@ -138,22 +147,25 @@ class Scope:
         self.merge(number, {number: values} if values else {}, {number})
 
     def number_of(self, error: BaseException) -> tuple[int, list[Any]]:
-        used = [
-            (n, self.quotes[n])
-            for n in sorted(self.quotes)
-            if any(isinstance(a, str) and _TOKEN.format(n) in a for a in error.args)
-        ]
-        args = error.args
-        for position, (n, (_, spec)) in enumerate(used):
-            old = _TOKEN.format(n) + spec + _END
-            new = _TOKEN.format(position) + spec + _END
-            args = tuple(a.replace(old, new) if isinstance(a, str) else a for a in args)
+        """The number of a failure, and the run-time values that its message quotes."""
+        quotes: list[tuple[Any, str]] = []
+        args: list[Any] = []
+        for argument in error.args:
+            if isinstance(argument, jax.core.Tracer):
+                quotes.append((argument, ""))
+                argument = _Later(len(quotes) - 1)
+            elif isinstance(argument, str):
+                for n, (value, spec) in self.quotes.items():
+                    token = _TOKEN.format(n) + spec + _END
+                    if token in argument:
+                        # numbered anew, so that every trace of the place gives the same failure
+                        argument = argument.replace(token, f"{_TOKEN.format(len(quotes))}{spec}{_END}")
+                        quotes.append((value, spec))
+            args.append(argument)
         attributes = {k: v for k, v in vars(error).items() if not k.startswith("__")}
-        failure = Failure(type(error), args, where(error), error.__cause__, attributes)
-        weak = [bool(getattr(jax.typeof(v), "weak_type", False)) for _, (v, _) in used]
-        specs = [(spec, w) for (_, (_, spec)), w in zip(used, weak, strict=True)]
-        number = self.failures.add(failure, specs)
-        return number, [jnp.asarray(value) for _, (value, _) in used]
+        failure = Failure(type(error), tuple(args), where(error), error.__cause__, attributes)
+        specs = [(spec, bool(getattr(jax.typeof(v), "weak_type", False))) for v, spec in quotes]
+        return self.failures.add(failure, specs), [jnp.asarray(value) for value, _ in quotes]
 
 
 class _Stack(threading.local):
@@ -230,7 +242,7 @@ def check(code: int, payload: dict[int, list[Any]], failures: Failures) -> None:
     failure, specs = failures.all[code - 1]
     values = payload.get(code, [])
     quotes = [
-        (_shown(value, weak), spec, "")
+        (_shown(value, weak), spec)
         for value, (spec, weak) in zip(values, specs, strict=True)
     ]
     raise_at(failure.make(quotes), failure.site)

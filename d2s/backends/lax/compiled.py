@@ -9,7 +9,7 @@ import logging
 import re
 import threading
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -288,6 +288,8 @@ def _is_frozen(value: Any) -> bool:
 
 def _static(value: Any) -> _Static:
     try:
+        if isinstance(value, Iterator):
+            raise TypeError("an iterator is used up while the graph is built")
         return _Static(value)
     except TypeError:
         raise StagingError(

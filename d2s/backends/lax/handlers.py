@@ -10,7 +10,7 @@ from d2s.backends.lax import channels
 from d2s.backends.lax.branches import cond
 from d2s.backends.lax.channels import Halt, Scope
 from d2s.backends.lax.regions import _at_failure, failures, is_internal, select
-from d2s.backends.lax.watch import Watch
+from d2s.backends.lax.watch import Slot, Watch
 from d2s.backends.protocol import Handler, Thunk
 from d2s.errors import StagingError
 
@@ -40,12 +40,7 @@ def try_except(body: Thunk, handlers: tuple[Handler, ...], orelse: Thunk | None)
         if orelse is not None:
             orelse()
         return
-    for slot in watch.cells():
-        now = slot.get()
-        then = _at_failure(scope, slot, now)
-        if then is not now:
-            slot.set(select(scope.code != 0, then, now))
-    _handle(scope, handlers, orelse, ended)
+    _handle(scope, _written_before_failure(scope, watch), handlers, orelse, ended)
 
 
 def _handler_of(kind: type[BaseException], handlers: tuple[Handler, ...]) -> Any:
@@ -55,8 +50,23 @@ def _handler_of(kind: type[BaseException], handlers: tuple[Handler, ...]) -> Any
     return None
 
 
+def _written_before_failure(scope: Scope, watch: Watch) -> list[tuple[Slot, Any, Any]]:
+    """The shared names, what they hold when the body went through, and what when it failed."""
+    found = []
+    for slot in watch.cells():
+        now = slot.get()
+        then = _at_failure(scope, slot, now)
+        if then is not now:
+            found.append((slot, now, then))
+    return found
+
+
 def _handle(
-    scope: Scope, handlers: tuple[Handler, ...], orelse: Thunk | None, ended: bool
+    scope: Scope,
+    written: list[tuple[Slot, Any, Any]],
+    handlers: tuple[Handler, ...],
+    orelse: Thunk | None,
+    ended: bool,
 ) -> None:
     code = scope.code
     found = {n: _handler_of(scope.failures.all[n - 1][0].kind, handlers) for n in scope.numbers}
@@ -65,7 +75,11 @@ def _handle(
     if missed:
         left = jnp.where(_is_one_of(code, missed), code, 0)
         payload = {n: scope.payload[n] for n in missed if n in scope.payload}
+        for slot, now, then in written:
+            slot.set(select(code != 0, then, now))
         channels.report(left, payload, set(missed), scope.failures)
+        for slot, now, _ in written:
+            slot.set(now)
     if not caught:
         if ended:
             raise Halt
@@ -84,7 +98,12 @@ def _handle(
         if orelse is not None and not ended:
             cond(code == 0, orelse, lambda: None, ()) if missed else orelse()
 
-    cond(_is_one_of(code, caught), lambda: run(caught), fine, ())
+    def failed() -> None:
+        for slot, _, then in written:
+            slot.set(then)
+        run(caught)
+
+    cond(_is_one_of(code, caught), failed, fine, ())
 
 
 def _is_one_of(code: Any, numbers: list[int]) -> Any:

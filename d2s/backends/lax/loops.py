@@ -147,8 +147,7 @@ def settle(
             values = map_leaves(lambda leaf: given.get(id(leaf), leaf), plan)
             for slot, value in zip(slots, values[len(state) :], strict=True):
                 slot.set(value)
-            out = body(*inputs[: len(extra)], *values[: len(state)])
-            return [*out, *(slot.get() for slot in slots)]
+            return list(body(*inputs[: len(extra)], *values[: len(state)]))
 
         kinds = [_CODE] * with_code + extra + [hole.type for hole in holes]
         stand_for = [None] * (with_code + len(extra)) + holes
@@ -165,7 +164,7 @@ def settle(
         if region.code is not None and code_inside and not with_code:
             with_code = True
             continue
-        result = _known_slots(region, slots, len(state))
+        result = _state_after(region, slots, len(state))
         joining = _LoopJoin()
         try:
             tree = joining.join(plan, result)
@@ -184,12 +183,14 @@ def settle(
     )
 
 
-def _known_slots(region: Region, slots: list[Slot], count: int) -> Any:
-    if not isinstance(region.value, Filler):
-        return region.value
-    # the body ended by an exception: the shared names have the values they had then
-    values = [region.slots[s.identity][1] if s.identity in region.slots else FILLER for s in slots]
-    return [FILLER] * count + values
+def _state_after(region: Region, slots: list[Slot], count: int) -> list[Any]:
+    """State and shared names after an iteration; after one that fails, the shared names alone."""
+    state = [FILLER] * count if isinstance(region.value, Filler) else region.value
+    shared = [
+        region.slots[slot.identity][1] if slot.identity in region.slots else slot.get()
+        for slot in slots
+    ]
+    return [*state, *shared]
 
 
 def _holes(value: Any, numbers: bool) -> Any:

@@ -6,7 +6,7 @@ import dataclasses
 import enum
 import types
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -66,7 +66,7 @@ def children(value: Any) -> tuple[list[tuple[str, Any]], Make] | None:
     return None
 
 
-_NEVER_CONTAINERS = (Leaf, Unbound, str, bytes, type, types.FunctionType, enum.Enum)
+_NEVER_CONTAINERS = (Leaf, Unbound, Iterator, str, bytes, type, types.FunctionType, enum.Enum)
 
 
 def _dataclass_children(value: Any) -> tuple[list[tuple[str, Any]], Make] | None:

@@ -111,7 +111,9 @@ class Watch:
     def _take_function(self, function: types.FunctionType) -> list[Any]:
         reached: list[Any] = list(function.__closure__ or ())
         if is_library_file(function.__code__.co_filename) and not is_made_by_d2s(function):
-            return []
+            # d2s wraps the user's functions in functions of its own; those of others are theirs
+            own = function.__module__.startswith("d2s.")
+            return [_contents(cell) for cell in reached] if own else []
         names = _global_names(function.__code__)
         bound = {n: function.__globals__[n] for n in names if n in function.__globals__}
         if bound:
