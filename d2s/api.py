@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from d2s import conversion
 from d2s.backends import backend
-from d2s.errors import ConversionError
+from d2s.errors import ConversionError, without_own_frames
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -29,9 +29,12 @@ class StaticFunction:
         self._simple = not bound and not keywords
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._simple:
-            return self._compiled(*args, **kwargs)
-        return self._compiled(*self._bound, *args, **{**self._keywords, **kwargs})
+        try:
+            if self._simple:
+                return self._compiled(*args, **kwargs)
+            return self._compiled(*self._bound, *args, **{**self._keywords, **kwargs})
+        except Exception as error:
+            raise without_own_frames(error)  # noqa: B904 - the cause, if any, is kept
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)

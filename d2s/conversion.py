@@ -80,8 +80,7 @@ def _convert(function: types.FunctionType) -> Conversion:
     try:
         converted_tree, runtime = pipeline.run(unit, _known_names(function))
         tree = emit.to_ast(converted_tree)
-        line, name = function.__code__.co_firstlineno, function.__qualname__
-        code = emit.code(tree, unit, runtime, line, name)
+        code = emit.code(tree, unit, runtime, function.__qualname__)
     except RecursionError as error:
         raise ConversionError(
             f"{function.__qualname__} is nested too deeply to convert",

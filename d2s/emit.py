@@ -126,9 +126,7 @@ def _copy_lines(origin: ast.AST, copy: ast.AST) -> None:
             ast.copy_location(other, one)
 
 
-def code(
-    tree: ast.AST, unit: Unit, runtime: str, first_line: int, qualname: str
-) -> types.CodeType:
+def code(tree: ast.AST, unit: Unit, runtime: str, qualname: str) -> types.CodeType:
     """The code object of a converted function, with the user's file, lines and names."""
     free = dict.fromkeys([runtime, *unit.free_names])
     bind = " = ".join(free) + " = None"
@@ -145,9 +143,7 @@ def code(
         outer.body.append(tree)
     compiled = compile(ast.fix_missing_locations(module), unit.filename, "exec", dont_inherit=True)
     inner = _only_code(_only_code(compiled))
-    prefix = inner.co_qualname
-    renamed = _renamed(inner, prefix, qualname)
-    return renamed.replace(co_firstlineno=first_line)
+    return _renamed(inner, inner.co_qualname, qualname)
 
 
 def _only_code(code: types.CodeType) -> types.CodeType:

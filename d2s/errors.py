@@ -7,6 +7,9 @@ mismatch next to each other and ends with what to write instead.
 from __future__ import annotations
 
 import linecache
+import os
+import types
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 
@@ -101,3 +104,27 @@ class IntegerOverflow(Error, OverflowError):
     """Raised after a call: a Python integer left the 32-bit range inside a staged loop."""
 
     code = "D2S040"
+
+
+_OWN_FOLDERS = (os.path.join(os.path.dirname(os.path.abspath(__file__)), ""), "<frozen runpy>")
+
+
+def without_own_frames(error: BaseException) -> BaseException:
+    """The exception with the frames of d2s and jax taken out of its traceback.
+
+    Set ``D2S_FULL_TRACEBACK=1`` to keep them.
+    """
+    if os.environ.get("D2S_FULL_TRACEBACK") == "1":
+        return error
+    kept: types.TracebackType | None = None
+    for frame in reversed(list(_frames(error.__traceback__))):
+        filename = frame.tb_frame.f_code.co_filename
+        if not filename.startswith(_OWN_FOLDERS) and f"{os.sep}jax{os.sep}_src{os.sep}" not in filename:
+            kept = types.TracebackType(kept, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+    return error.with_traceback(kept)
+
+
+def _frames(traceback: types.TracebackType | None) -> Iterator[types.TracebackType]:
+    while traceback is not None:
+        yield traceback
+        traceback = traceback.tb_next

@@ -11,7 +11,7 @@ def ternary(x):
     return x * 2 if x > 0 else -x
 
 
-@case((1.0, 2), (-1.0, 2), (1.0, -2))
+@case((1.0, 2), (-1.0, 2), (1.0, -2), error_ok=codes.LOSSY_JOIN)
 def consecutive_ternaries(x, n):
     a = x if n > 0 else -x
     b = n if x > 0 else n * 3
@@ -211,12 +211,6 @@ def compound_test_of_a_while(x, n):
 @case((jnp.array([1.0, -1.0]), 1.0), (jnp.array([2.0, 3.0]), -1.0), grad=True)
 def array_operands_in_branches(v, x):
     return v * 2 if x > 0 else v.sum() * v
-
-
-@case((1.0, 2.0), (-3.0, 2.0))
-def comparison_feeds_arithmetic(a, b):
-    k = (a < b) + (a > 0) + (b > 0)
-    return k * 2
 
 
 @case((1.0,), (-1.0,))

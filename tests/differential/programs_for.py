@@ -497,7 +497,11 @@ def product_of_static_ranges(x):
     return x, i, j
 
 
-@case(lambda: (iter([1.0, 2.0, 3.0]), True), lambda: (iter([1.0, 2.0, 3.0]), False))
+@case(
+    lambda: (iter([1.0, 2.0, 3.0]), True),
+    lambda: (iter([1.0, 2.0, 3.0]), False),
+    error_ok=codes.ITERATOR,
+)
 def iterator_with_static_break(it, done):
     got = 0.0
     for v in it:

@@ -315,7 +315,7 @@ def static_truth_of_other_objects(x, s):
     return x
 
 
-@case((1.0, 2), (-1.0, 2))
+@case((1.0, 2), (-1.0, 2), error_ok=codes.LOSSY_JOIN)
 def int_joins_float(x, n):
     y = n
     if x > 0:

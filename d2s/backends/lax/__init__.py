@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import jax
+import jax.extend.source_info_util
 from jax._src.core import trace_ctx
 
 from d2s.backends.lax import branches, channels, handlers, loops, regions
@@ -96,8 +98,8 @@ class LaxBackend(PythonBackend):
 
     def enter(self, function: Any) -> None:
         made = is_made_by_d2s(function)
-        for n, watch in enumerate(channels.watches()):
-            if n or not made:
+        for watch in channels.watches():
+            if not (made and watch.outside):
                 watch.add(function)
 
     def is_internal(self, error: BaseException) -> bool:
@@ -126,5 +128,10 @@ def _unbound(name: str) -> None:
 def _is_hashable(function: Any) -> bool:
     return isinstance(function, types.BuiltinFunctionType | type)
 
+
+# operations are then said to come from the user's line, not from ours
+jax.extend.source_info_util.register_exclusion(
+    os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+)
 
 BACKEND: Backend = LaxBackend()

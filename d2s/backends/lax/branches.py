@@ -105,8 +105,8 @@ def _staged(first: Any, rest: tuple[Callable[[], Any], ...], stop_when: bool) ->
     later = trace(lambda: _short_circuit(rest[0](), rest[1:], stop_when), [], watch)
     if _is_cheap_bool(first, later):
         value = later.run()[later.value.index] if isinstance(later.value, Out) else later.value
-        combine = jnp.logical_or if stop_when else jnp.logical_and
-        return combine(predicate, value)
+        # not `|`: to the graph that is the sum of two bools, which Python computes otherwise
+        return jnp.where(predicate, True, value) if stop_when else jnp.logical_and(predicate, value)
     now = trace(lambda: first, [], Watch())
     one, other = (now, later) if stop_when else (later, now)
     return join_branches(predicate, one, other)

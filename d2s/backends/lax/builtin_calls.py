@@ -188,7 +188,7 @@ def _print(*args: Any, **kwargs: Any) -> None:
 
 def _next(*args: Any) -> Any:
     iterator = args[0]
-    if len(channels.watches()) > 1 or any(w.knows(iterator) for w in channels.watches()):
+    if any(not w.outside or w.knows(iterator) for w in channels.watches()):
         raise refuse(
             "next() on an iterator would happen only while the graph is built",
             "the items as a list or an array",

@@ -8,7 +8,6 @@ region does not use cost nothing.
 
 from __future__ import annotations
 
-import linecache
 import sys
 import threading
 import types
@@ -98,6 +97,9 @@ class Failures:
     def __init__(self) -> None:
         self.all: list[tuple[Failure, list[tuple[str, bool]]]] = []
 
+    def is_overflow(self, number: int) -> bool:
+        return self.all[number - 1][0].kind is IntegerOverflow
+
     def add(self, failure: Failure, specs: list[tuple[str, bool]]) -> int:
         for n, (known, known_specs) in enumerate(self.all):
             same = known.kind is failure.kind and known.site == failure.site
@@ -172,6 +174,7 @@ class _Stack(threading.local):
     def __init__(self) -> None:
         self.scopes: list[Scope] = []
         self.watches: list[Watch] = []
+        self.loops = 0
 
 
 _stack = _Stack()
@@ -185,28 +188,44 @@ def watches() -> list[Watch]:
     return _stack.watches
 
 
+def in_loop() -> bool:
+    """Whether the code running now is inside the body of a staged loop."""
+    return _stack.loops > 0
+
+
 @contextmanager
-def entered(scope: Scope, watch: Watch | None = None) -> Iterator[Scope]:
+def entered(scope: Scope, watch: Watch | None = None, carries: bool = False) -> Iterator[Scope]:
     _stack.scopes.append(scope)
+    _stack.loops += carries
     if watch is not None:
         _stack.watches.append(watch)
     try:
         yield scope
     finally:
         _stack.scopes.pop()
+        _stack.loops -= carries
         if watch is not None:
             _stack.watches.pop()
 
 
 @contextmanager
-def set_aside() -> Iterator[None]:
-    """No scope and no watch inside: for code that is traced on its own account."""
-    scopes, _stack.scopes = _stack.scopes, []
-    kept, _stack.watches = _stack.watches, []
+def watched(watch: Watch) -> Iterator[None]:
+    _stack.watches.append(watch)
     try:
         yield
     finally:
-        _stack.scopes, _stack.watches = scopes, kept
+        _stack.watches.pop()
+
+
+@contextmanager
+def set_aside() -> Iterator[None]:
+    """No scope and no watch inside: for code that is traced on its own account."""
+    before = _stack.scopes, _stack.watches, _stack.loops
+    _stack.scopes, _stack.watches, _stack.loops = [], [], 0
+    try:
+        yield
+    finally:
+        _stack.scopes, _stack.watches, _stack.loops = before
 
 
 def report(code: Any, payload: dict[int, list[Any]], numbers: set[int], failures: Failures) -> None:
@@ -257,9 +276,8 @@ def _shown(value: Any, weak: bool) -> Any:
 def raise_at(error: BaseException, site: Site) -> None:
     """Raise an exception from a frame that shows the user's file, function and line."""
     text = "\n" * (site.line - 1) + "raise error"
-    code = compile(text, site.filename, "exec").replace(co_name=site.function)
-    code = code.replace(co_qualname=site.function, co_firstlineno=site.line)
-    exec(code, {"error": error})
+    code = compile(text, site.filename, "exec")
+    exec(code.replace(co_name=site.function, co_qualname=site.function), {"error": error})
 
 
 def where(error: BaseException | None = None) -> Site:
@@ -306,7 +324,3 @@ def overflow(site: Site) -> IntegerOverflow:
         site=site,
         fix="set jax_enable_x64, or pass the number as a static (hashable) value",
     )
-
-
-def source_line(site: Site) -> str:
-    return linecache.getline(site.filename, site.line).strip()

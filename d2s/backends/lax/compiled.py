@@ -18,9 +18,9 @@ import numpy as np
 
 from d2s.backends.lax import channels
 from d2s.backends.lax.channels import Failures, Halt, Scope
-from d2s.backends.lax.regions import is_tracer_error
-from d2s.backends.lax.trees import children
-from d2s.backends.lax.dtypes import NUMBERS, is_dynamic
+from d2s.backends.lax.dtypes import NUMBERS, is_dynamic, type_of
+from d2s.backends.lax.regions import is_tracer_error, trace
+from d2s.backends.lax.trees import Out, children, map_leaves
 from d2s.backends.lax.watch import Watch
 from d2s.errors import Error, Site, StagingError
 from d2s.libraries import is_library_file
@@ -156,8 +156,8 @@ class Compiled:
                 logger.info("%s: something it reads has changed; tracing again", self._name)
                 entry.reset()
                 break
-        if entry.needed:
-            entry, leaves = self._by_value(entry, leaves)
+        while entry.needed:
+            entry, leaves = self._by_value(entry, leaves, entry.needed)
         try:
             result = entry.run(*leaves)
         except Exception as error:
@@ -169,13 +169,23 @@ class Compiled:
             if isinstance(result.code, jax.core.Tracer):
                 channels.report(result.code, result.payload, info.numbers, info.failures)
             else:
-                channels.check(int(result.code), result.payload, info.failures)
+                code = int(result.code)
+                if code and info.failures.is_overflow(code) and _numbers(leaves):
+                    return self._exactly(entry, leaves)
+                channels.check(code, result.payload, info.failures)
         return info.build(result.leaves)
 
-    def _by_value(self, entry: _Entry, leaves: list[Any]) -> tuple[_Entry, list[Any]]:
+    def _exactly(self, entry: _Entry, leaves: list[Any]) -> Any:
+        """This very call with its Python numbers as constants: Python's integers are exact."""
+        logger.info("%s: integers beyond 32 bits; this call is computed exactly", self._name)
+        inner, rest = self._by_value(entry, leaves, tuple(_numbers(leaves)))
+        return self._run(inner, rest)
+
+    def _by_value(
+        self, entry: _Entry, leaves: list[Any], positions: tuple[int, ...]
+    ) -> tuple[_Entry, list[Any]]:
         """The entry for these very numbers, which are constants in its graph."""
-        positions = entry.needed
-        key = tuple(_exact_key(leaves[n]) for n in positions)
+        key = positions, *(_exact_key(leaves[n]) for n in positions)
         inner = entry.by_value.get(key)
         if inner is None:
             fixed = {n: leaves[n] for n in positions}
@@ -188,14 +198,14 @@ class Compiled:
 
             inner = entry.by_value[key] = _Entry(self, with_constants)
         rest = [leaf for n, leaf in enumerate(leaves) if n not in positions]
-        return (inner, rest) if not inner.needed else self._by_value(inner, rest)
+        return inner, rest
 
     def _try_again(self, entry: _Entry, leaves: list[Any], error: Exception) -> Any:
         """Make the numbers static whose value was needed; otherwise say what went wrong."""
         staging = isinstance(error, Error) and not isinstance(error, SyntaxError)
         if not staging and not is_tracer_error(error):
             raise error
-        numbers = [n for n, leaf in enumerate(leaves) if type(leaf) in (int, float, complex)]
+        numbers = _numbers(leaves)
         named = [int(n) for n in re.findall(r"leaves\[(\d+)\]", str(error))]
         wanted = tuple(n for n in named if n in numbers) or tuple(numbers)
         if wanted:
@@ -213,36 +223,75 @@ class Compiled:
 
     def trace(self, entry: _Entry, leaves: tuple[Any, ...]) -> Any:
         """Build the graph: run the converted function once on abstract values."""
+        scope = Scope(Failures())
+        with channels.set_aside(), channels.entered(scope):
+            if any(_is_python_int(leaf) for leaf in leaves):
+                return self._trace_exact(entry, leaves, scope)
+            return self._result(scope, *self._call(entry, leaves, scope))
+
+    def _call(self, entry: _Entry, leaves: tuple[Any, ...], scope: Scope) -> tuple[Any, Watch]:
+        """Run the function; what it changes outside is refused, what it fails with recorded."""
         args, kwargs = entry.build(leaves)
-        watch = Watch(self.function, *_objects([args, kwargs]))
+        watch = Watch(self.function, *_objects([args, kwargs]), outside=True)
         containers = Watch([args, kwargs])
-        scope = Scope(Failures(), watch)
         value: Any = None
-        raised = False
-        with channels.set_aside():
-            try:
-                with channels.entered(scope, watch):
-                    try:
-                        value = self.function(*args, **kwargs)
-                    except Halt:
-                        raised = True
-                    except Exception as error:
-                        if scope.code is None and not scope.quotes:
-                            raise
-                        if isinstance(error, Error) or is_tracer_error(error):
-                            raise
-                        scope.fail(error)
-                        raised = True
-                _refuse_changes(watch, containers, self._name)
-            finally:
-                watch.undo()
+        try:
+            with channels.watched(watch):
+                try:
+                    value = self.function(*args, **kwargs)
+                except Halt:
+                    pass
+                except Exception as error:
+                    if scope.code is None and not scope.quotes:
+                        raise
+                    if isinstance(error, Error) or is_tracer_error(error):
+                        raise
+                    scope.fail(error)
+            _refuse_changes(watch, containers, self._name)
+        finally:
+            watch.undo()
         entry.watches.append(watch)
+        return value, watch
+
+    def _trace_exact(self, entry: _Entry, leaves: tuple[Any, ...], scope: Scope) -> Any:
+        """The same for Python integers, whose arithmetic is checked: the function is a region."""
+        seen: list[Watch] = []
+
+        def run(*inputs: Any) -> Any:
+            inner = channels.current()
+            assert inner is not None, "a region has a scope"
+            value, watch = self._call(entry, inputs, inner)
+            seen.append(watch)
+            return value
+
+        region = trace(run, [type_of(leaf) for leaf in leaves], Watch(outside=True), root=True)
+        outs = region.run(*leaves)
+
+        def put(leaf: Any) -> Any:
+            return outs[leaf.index] if isinstance(leaf, Out) else leaf
+
+        value = None if region.raised else map_leaves(put, region.value)
+        if region.code is not None:
+            payload = {n: map_leaves(put, values) for n, values in region.payload.items()}
+            scope.merge(put(region.code), payload, region.numbers)
+        return self._result(scope, value, seen[-1])
+
+    def _result(self, scope: Scope, value: Any, watch: Watch) -> Any:
         outs: list[Any] = []
-        build = _template_of_result(None if raised else value, outs, watch)
+        build = _template_of_result(value, outs, watch)
         if scope.code is None and build is _only_leaf:
             return outs[0]
-        info = _ResultInfo(build, scope.failures, scope.numbers)
-        return _Result(outs, scope.code, scope.payload, info)
+        return _Result(outs, scope.code, scope.payload, _ResultInfo(build, scope.failures, scope.numbers))
+
+
+def _is_python_int(leaf: Any) -> bool:
+    kind = type_of(leaf)
+    return kind.weak and bool(jnp.issubdtype(kind.dtype, jnp.integer))
+
+
+def _numbers(leaves: list[Any]) -> list[int]:
+    """Positions of the Python numbers among the arguments."""
+    return [n for n, leaf in enumerate(leaves) if type(leaf) in (int, float, complex)]
 
 
 def _flatten(value: Any, leaves: list[Any], key: list[Any]) -> None:

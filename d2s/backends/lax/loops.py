@@ -151,7 +151,9 @@ def settle(
 
         kinds = [_CODE] * with_code + extra + [hole.type for hole in holes]
         stand_for = [None] * (with_code + len(extra)) + holes
-        region = trace(run, kinds, watch, stand_for=stand_for, with_code=with_code)
+        region = trace(
+            run, kinds, watch, stand_for=stand_for, with_code=with_code, carries=True
+        )
         more = [
             slot
             for key, (slot, _) in region.slots.items()

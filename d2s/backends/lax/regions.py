@@ -10,14 +10,14 @@ import dis
 import sys
 import types
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax.extend.core import take_current_trace
 
-from d2s.backends.lax import channels
+from d2s.backends.lax import channels, overflow
 from d2s.backends.lax.channels import Failures, Halt, Scope
 from d2s.backends.lax.trees import FILLER, Difference, Filler, Join, Joined, Leaf, Out, describe
 from d2s.backends.lax.trees import map_leaves
@@ -65,11 +65,35 @@ class Region:
     payload: dict[int, list[Any]]
     numbers: set[int]
     raised: bool
+    #: arithmetic on Python integers that is checked when the graph runs
+    risky: list[Any] = field(default_factory=list)
 
     def run(self, *inputs: Any) -> list[Any]:
         """The outputs of the graph, computed in the graph being built now."""
         outs: list[Any] = jax.core.eval_jaxpr(self.jaxpr.jaxpr, self.jaxpr.consts, *inputs)
+        if self.risky:
+            own = self.code.index
+            outs, values = outs[:own], outs[own:]
+            before, values = (values[0], values[1:]) if self._had_code else (0, values)
+            wrapped = overflow.check(self.risky, values)
+            outs.append(jnp.where((before == 0) & wrapped, self._overflow_number, before))
         return outs
+
+    def guard(self, carried_only: bool) -> None:
+        """Let the error code tell when a Python integer leaves the range of the graph's integers."""
+        jaxpr = self.jaxpr.jaxpr
+        self.risky = overflow.risky(jaxpr, carried_only)
+        if not self.risky:
+            return
+        outvars = list(jaxpr.outvars)
+        self._had_code = self.code is not None
+        if self._had_code:
+            outvars.append(outvars[self.code.index])
+        self.code = Out(len(jaxpr.outvars), Type((), jnp.dtype("int32"), False))
+        outvars += overflow.operands(self.risky)
+        self.jaxpr = self.jaxpr.replace(jaxpr=jaxpr.replace(outvars=outvars))
+        self._overflow_number, _ = Scope(failures()).number_of(channels.overflow(channels.where()))
+        self.numbers = self.numbers | {self._overflow_number}
 
     @property
     def is_pure(self) -> bool:
@@ -98,11 +122,15 @@ def trace(
     *,
     stand_for: list[Any] | None = None,
     with_code: bool = False,
+    carries: bool = False,
+    root: bool = False,
 ) -> Region:
     """Run `thunk` on abstract values of the given types; `watch` is undone before returning.
 
     stand_for  for each input, what an output that is this very input is said to be
     with_code  the first input is the error code at the start of the region
+    carries    the region is the body of a loop
+    root       the region is a whole function
     """
     if len(channels.watches()) > MAX_DEPTH:
         raise StagingError(
@@ -120,7 +148,7 @@ def trace(
         if with_code:
             scope.code = inputs[0]
         raised, value = False, None
-        with channels.entered(scope, watch):
+        with channels.entered(scope, watch, carries):
             try:
                 value = thunk(*inputs[1:] if with_code else inputs)
             except Halt:
@@ -160,6 +188,8 @@ def trace(
         watch.undo()
     assert region is not None
     region.jaxpr = jaxpr
+    if root or carries or channels.in_loop():
+        region.guard(carried_only=not root)
     return region
 
 

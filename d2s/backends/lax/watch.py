@@ -57,9 +57,14 @@ def _contents(cell: types.CellType) -> Any:
 
 
 class Watch:
-    """A snapshot of everything mutable that some roots reach."""
+    """A snapshot of everything mutable that some roots reach.
 
-    def __init__(self, *roots: Any) -> None:
+    `outside` says that it watches what exists beside a whole static function; functions made while
+    that runs are none of its business.
+    """
+
+    def __init__(self, *roots: Any, outside: bool = False) -> None:
+        self.outside = outside
         self._seen: dict[int, Any] = {}
         self._snapshots: list[tuple[Any, Any]] = []
         for root in roots:

@@ -1,0 +1,1 @@
+"""Measurements of what d2s costs; see README.md."""

@@ -1,0 +1,193 @@
+"""The programs that are measured, and the hand-written graphs they are measured against."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+
+# -- on plain Python values -----------------------------------------------------------------------
+
+
+def branch_in_loop(n: int) -> int:
+    total = 0
+    for i in range(n):
+        if i % 3 == 0:
+            total += i
+        else:
+            total -= 1
+    return total
+
+
+def leave_loop(n: int) -> int:
+    total = 0
+    for i in range(n):
+        if i % 3 == 0:
+            continue
+        if total > 1_000_000_000:
+            break
+        total += i
+    return total
+
+
+def call_in_loop(n: int) -> int:
+    total = 0
+    for i in range(n):
+        total += small(i, total)
+    return total
+
+
+def small(a: int, b: int) -> int:
+    return a * 2 - b
+
+
+# -- loop nests; made anew each time, so that nothing of an earlier trace is known -----------------
+
+
+def for_nest() -> Callable[..., Any]:
+    def nest(n: Any, x: Any) -> Any:
+        total = 0.0
+        for a in range(n):
+            for b in range(n):
+                for c in range(n):
+                    for d in range(n):
+                        for e in range(n):
+                            total = total + x * (a + b + c + d + e)
+        return total
+
+    return nest
+
+
+def lax_for_nest() -> Callable[..., Any]:
+    def nest(n: Any, x: Any) -> Any:
+        def level(depth: int, positions: Any, total: Any) -> Any:
+            if depth == 0:
+                return total + x * positions
+            return jax.lax.fori_loop(0, n, lambda i, t: level(depth - 1, positions + i, t), total)
+
+        return level(5, 0, 0.0)
+
+    return nest
+
+
+def while_nest() -> Callable[..., Any]:
+    def nest(n: Any, x: Any) -> Any:
+        total = 0.0
+        a = 0.0
+        while a < n:
+            b = 0.0
+            while b < n:
+                c = 0.0
+                while c < n:
+                    d = 0.0
+                    while d < n:
+                        e = 0.0
+                        while e < n:
+                            total = total + x * (a + b + c + d + e)
+                            e = e + 1.0
+                        d = d + 1.0
+                    c = c + 1.0
+                b = b + 1.0
+            a = a + 1.0
+        return total
+
+    return nest
+
+
+def lax_while_nest() -> Callable[..., Any]:
+    def nest(n: Any, x: Any) -> Any:
+        def level(depth: int, positions: Any, total: Any) -> Any:
+            if depth == 0:
+                return total + x * positions
+
+            def step(state: Any) -> Any:
+                at, inner = state
+                return at + 1.0, level(depth - 1, positions + at, inner)
+
+            return jax.lax.while_loop(lambda state: state[0] < n, step, (0.0, total))[1]
+
+        return level(5, 0.0, 0.0)
+
+    return nest
+
+
+# -- compiled calls -------------------------------------------------------------------------------
+
+
+def one_array(x: Any) -> Any:
+    return x + 1.0
+
+
+def arrays_and_number(x: Any, y: Any, rate: float) -> Any:
+    return x + y * rate
+
+
+# -- text for a module to convert: mixed control flow, 14 lines and a blank one each ---------------
+
+
+def search(items: list[float], limit: float, start: int = 0) -> float:
+    best, seen = -1.0, 0
+    for item in items:
+        seen += 1
+        if seen <= start:
+            continue
+        if item > limit and best < 0:
+            best = item
+        elif item == limit or best > limit:
+            break
+        else:
+            best = max(best, item / 2)
+    assert seen >= 0, f"{seen} items"
+    return best
+
+
+def iterate(x: float, tolerance: float, rounds: int) -> tuple[float, int]:
+    step, count = 1.0, 0
+    while abs(step) > tolerance:
+        count += 1
+        if count > rounds:
+            return x, -1
+        step = (x * x - 2.0) / (2.0 * x)
+        x = x - step
+        if x < 0:
+            x = -x
+            if step < 0:
+                return x, count
+    done = count < rounds and x > 0
+    return x, count if done else 0
+
+
+def table(rows: list[list[float]], scale: float) -> dict[str, float]:
+    sums = {"total": 0.0, "peak": 0.0}
+    for row in rows:
+        inside = 0.0
+        for value in row:
+            scaled = value * scale
+            if 0.0 < scaled <= 1.0:
+                inside += scaled
+            elif not scaled:
+                break
+        sums["total"] += inside
+        sums["peak"] = inside if inside > sums["peak"] else sums["peak"]
+    squares = [value * value for row in rows for value in row if value > 0]
+    return {**sums, "squares": sum(squares)}
+
+
+def guarded(values: list[float], divisor: float) -> float:
+    def share(value: float) -> float:
+        if divisor == 0 or value < 0:
+            raise ValueError(f"no share of {value}")
+        return value / divisor
+
+    total = 0.0
+    for value in values:
+        try:
+            total = total + share(value)
+        except ValueError:
+            total = total - 1.0
+    values = [*values, total]
+    return sum(map(lambda x: x * total if x > 0 else 0.0, values))
+
+
+MIXED = (search, iterate, table, guarded)

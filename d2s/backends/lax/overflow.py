@@ -1,0 +1,87 @@
+"""Python integers do not overflow; the 32-bit integers that stand for them in a graph do.
+
+Arithmetic on numbers that came from Python is checked where a wrapped result could go unnoticed: on
+Python integer arguments, and on what a staged loop carries. The check feeds the error code. Counting
+by one is not checked: it takes 2**31 steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+
+_LIMIT = 2147483000.0  # below 2**31 by more than the rounding of a float32 product
+
+
+def _add(a: Any, b: Any, result: Any, params: Any) -> Any:
+    return ((a ^ result) & (b ^ result)) < 0
+
+
+def _sub(a: Any, b: Any, result: Any, params: Any) -> Any:
+    return ((a ^ b) & (a ^ result)) < 0
+
+
+def _mul(a: Any, b: Any, result: Any, params: Any) -> Any:
+    return jnp.abs(jnp.float32(a) * jnp.float32(b)) >= _LIMIT
+
+
+def _integer_pow(a: Any, result: Any, params: Any) -> Any:
+    return jnp.abs(jnp.float32(a)) ** params["y"] >= _LIMIT * (1 - 1e-6 * params["y"])
+
+
+def _shift_left(a: Any, b: Any, result: Any, params: Any) -> Any:
+    return ((result >> b) != a) | (b >= 32)
+
+
+CHECKS: dict[str, Callable[..., Any]] = {
+    "add": _add,
+    "sub": _sub,
+    "mul": _mul,
+    "integer_pow": _integer_pow,
+    "shift_left": _shift_left,
+}
+
+
+def risky(jaxpr: Any, carried_only: bool) -> list[Any]:
+    """Equations whose result may leave the range; `carried_only`: those the outputs come from."""
+    wanted = {id(v) for v in jaxpr.outvars if _stands_for_python_int(v)} if carried_only else None
+    found = []
+    for equation in reversed(jaxpr.eqns):
+        outputs = equation.outvars
+        if wanted is not None:
+            if not any(id(v) in wanted for v in outputs):
+                continue
+            wanted |= {id(v) for v in equation.invars if _stands_for_python_int(v)}
+        name = equation.primitive.name
+        if name in CHECKS and _stands_for_python_int(outputs[0]) and not _counts(equation):
+            found.append(equation)
+    return found
+
+
+def _stands_for_python_int(var: Any) -> bool:
+    aval = var.aval
+    return getattr(aval, "weak_type", False) and aval.dtype == jnp.int32 and aval.shape == ()
+
+
+def _counts(equation: Any) -> bool:
+    """A step by one."""
+    steps = [v.val for v in equation.invars if hasattr(v, "val")]
+    return equation.primitive.name in ("add", "sub") and any(abs(int(v)) <= 1 for v in steps)
+
+
+def operands(equations: list[Any]) -> list[Any]:
+    """The values that the checks need, in order."""
+    return [v for e in equations for v in (*e.invars, *e.outvars)]
+
+
+def check(equations: list[Any], values: list[Any]) -> Any:
+    """Whether any of the equations overflowed."""
+    result: Any = False
+    rest = list(values)
+    for equation in equations:
+        count = len(equation.invars) + len(equation.outvars)
+        args, rest = rest[:count], rest[count:]
+        result = jnp.logical_or(result, CHECKS[equation.primitive.name](*args, equation.params))
+    return result

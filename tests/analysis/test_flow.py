@@ -1,0 +1,550 @@
+"""What blocks take, give and share, as `Flow.dump` prints it; and the reads that may be unbound.
+
+The tree that `Flow` gets has no exits in the middle of anything, and so have the sources here.
+"""
+
+import textwrap
+
+import gast
+import pytest
+
+from d2s.analysis import Flow, Scopes
+
+
+def flow_of(source: str) -> tuple[Flow, gast.FunctionDef]:
+    function = gast.parse(textwrap.dedent(source).strip()).body[0]
+    return Flow(function, Scopes()), function
+
+
+def dump(source: str) -> str:
+    flow, function = flow_of(source)
+    return "\n".join(line.rstrip() for line in flow.dump(function).splitlines())
+
+
+def reads(source: str) -> str:
+    """The doubtful reads as `line name`; those of inner functions with `free` in front."""
+    flow, function = flow_of(source)
+    nodes = {id(node): node for node in gast.walk(function)}
+    own = [f"{nodes[n].lineno} {nodes[n].id}" for n in flow.unbound_reads]
+    free = [f"free {nodes[n].lineno} {nodes[n].id}" for n in flow.free_unbound_reads]
+    return ", ".join([*sorted(own), *sorted(free)])
+
+
+BLOCKS = {
+    "a loop's state is written and read": (
+        """
+        def f(n):
+            steps = 0
+            while n > 1:
+                n = n // 2
+                steps += 1
+            return steps
+        """,
+        "3 while: takes n steps, gives n steps",
+    ),
+    "a temporary of one iteration is dead": (
+        """
+        def f(n):
+            while n > 1:
+                half = n // 2
+                n = half
+            return n
+        """,
+        "2 while: takes n, gives n",
+    ),
+    "what the next iteration reads is live": (
+        """
+        def f(n):
+            a = b = 0
+            while n:
+                a = b
+                b = n
+                n = n - 1
+            return a
+        """,
+        "3 while: takes n a b, gives n a b",
+    ),
+    "what a loop only reads is no state": (
+        """
+        def f(n, limit):
+            while n < limit:
+                n = n * 2
+            return n, limit
+        """,
+        "2 while: takes n, gives n",
+    ),
+    "a branch is live around the loop": (
+        """
+        def f(n, x):
+            while n:
+                if n > 3:
+                    x = 1
+                y = x
+                n = n - 1
+            return n
+        """,
+        """
+        2 while: takes n x, gives n x
+        3 if: takes x, gives x
+        """,
+    ),
+    "the inner loop's temporary is dead in both": (
+        """
+        def f(n):
+            while n:
+                while n > 5:
+                    t = n
+                    n = t - 1
+                n = n - 1
+            return n
+        """,
+        """
+        2 while: takes n, gives n
+        3 while: takes n, gives n
+        """,
+    ),
+    "a write that is overwritten is dead": (
+        """
+        def f(n, x):
+            if n:
+                x = 1
+                y = 2
+            else:
+                x = 3
+                y = 4
+            x = 5
+            return x, y
+        """,
+        "2 if: gives y",
+    ),
+    "a side that does not write passes the value through": (
+        """
+        def f(n, x):
+            if n:
+                x = 1
+            return x
+        """,
+        "2 if: takes x, gives x",
+    ),
+    "a side that never completes takes no part": (
+        """
+        def f(n):
+            if n:
+                raise ValueError
+            else:
+                m = 2
+            return m
+        """,
+        "2 if: gives m",
+    ),
+    "an if that returns gives nothing": (
+        """
+        def f(n):
+            if n:
+                return 1
+            else:
+                m = 2
+                return m
+        """,
+        "2 if:",
+    ),
+    "writes to objects are no names": (
+        """
+        def f(n):
+            while n:
+                d = n[0]
+                d.x = 1
+                n[0] = d
+            return n
+        """,
+        "2 while:",
+    ),
+    "a for target that is read later is state": (
+        """
+        def f(xs):
+            x = y = 0
+            for x in xs:
+                y = x
+            return x
+        """,
+        "3 for: takes x, gives x",
+    ),
+    "of a tuple target only what is read later": (
+        """
+        def f(xs, b):
+            for i, (a, b) in xs:
+                t = a + b
+            return b
+        """,
+        "2 for: takes b, gives b",
+    ),
+    "comprehension variables are their own": (
+        """
+        def f(n, k):
+            if n:
+                m = [k for k in n]
+            else:
+                m = {k: v for k, v in n}
+            return m, k
+        """,
+        "2 if: gives m",
+    ),
+    "a name that a lambda captured is shared, whoever reads it": (
+        """
+        def f(n):
+            x = 0
+            g = lambda: x
+            if n:
+                x = 1
+                y = 2
+            return g
+        """,
+        "4 if: shares x",
+    ),
+    "captured after the block": (
+        """
+        def f(n):
+            x = 0
+            while n:
+                x = n
+                n = n - 1
+            def g():
+                return x
+            return g
+        """,
+        "3 while: takes n, gives n, shares x",
+    ),
+    "rebound by an inner function": (
+        """
+        def f(n):
+            c = 0
+            def g():
+                nonlocal c
+                c += 1
+            for i in n:
+                c = c + i
+                g()
+            return c
+        """,
+        "6 for: shares c",
+    ),
+    "captured by a generator expression": (
+        """
+        def f(n):
+            k = 1
+            late = (k + j for j in n)
+            if n:
+                k = 2
+            return late
+        """,
+        "4 if: shares k",
+    ),
+    "an inner function's own names are not captured": (
+        """
+        def f(n, x):
+            g = lambda x: x
+            if n:
+                x = 1
+            return g(x)
+        """,
+        "3 if: takes x, gives x",
+    ),
+    "what a handler or later code sees of a try is shared": (
+        """
+        def f(x):
+            y = 0
+            try:
+                t = x[0]
+                y = t
+                x = 2
+            except KeyError as e:
+                y = y + 1
+            return x
+        """,
+        "3 try: shares x y",
+    ),
+    "blocks in a try share its names": (
+        """
+        def f(x):
+            z = 0
+            try:
+                if x:
+                    y = 1
+                for i in x:
+                    z = i
+            except KeyError:
+                z = 1
+            return z
+        """,
+        """
+        3 try: shares z
+        4 if:
+        6 for: shares z
+        """,
+    ),
+    "a try in a loop": (
+        """
+        def f(n):
+            while n:
+                try:
+                    m = n[0]
+                except KeyError:
+                    m = 0
+                n = m
+            return n
+        """,
+        """
+        2 while: takes n, gives n
+        3 try: shares m, fresh m
+        """,
+    ),
+    "bound on one side only: marked before the block": (
+        """
+        def f(n):
+            if n:
+                y = 1
+            return y
+        """,
+        "2 if: takes y, gives y, fresh y",
+    ),
+    "marked once": (
+        """
+        def f(n):
+            if n:
+                y = 1
+            if n:
+                y = 2
+            return y
+        """,
+        """
+        2 if: takes y, gives y, fresh y
+        4 if: takes y, gives y
+        """,
+    ),
+    "bound on one side and never read: no mark": (
+        """
+        def f(n):
+            if n:
+                y = 1
+            return n
+        """,
+        "2 if:",
+    ),
+    "bound on both sides: no mark": (
+        """
+        def f(n):
+            if n:
+                y = 1
+            else:
+                y = 2
+            return y
+        """,
+        "2 if: gives y",
+    ),
+    "first bound in a loop": (
+        """
+        def f(xs):
+            for x in xs:
+                y = x
+            return x, y
+        """,
+        "2 for: takes x y, gives x y, fresh x y",
+    ),
+    "parameters of all kinds are bound": (
+        """
+        def f(a, /, b, *c, d=1, **e):
+            if a:
+                a = b = c = d = e = 0
+            return a, b, c, d, e
+        """,
+        "2 if: takes a b c d e, gives a b c d e",
+    ),
+}
+
+
+@pytest.mark.parametrize("source, expected", BLOCKS.values(), ids=BLOCKS)
+def test_blocks(source: str, expected: str) -> None:
+    assert dump(source) == textwrap.dedent(expected).strip()
+
+
+READS = {
+    "after a block that may not bind": (
+        """
+        def f(n):
+            if n:
+                y = 1
+            return y
+        """,
+        "4 y",
+    ),
+    "every read until it is bound": (
+        """
+        def f(n):
+            if n:
+                y = 1
+            z = y
+            y = z + y
+            return y
+        """,
+        "4 y, 5 y",
+    ),
+    "an augmented assignment reads": (
+        """
+        def f(n):
+            if n:
+                y = 1
+            y += 1
+            return y
+        """,
+        "4 y",
+    ),
+    "a loop may not run": (
+        """
+        def f(xs):
+            for x in xs:
+                y = x
+            return x, y
+        """,
+        "4 x, 4 y",
+    ),
+    "inside the loop the target is bound": (
+        """
+        def f(xs):
+            for x in xs:
+                y = x
+                z = y
+            return z
+        """,
+        "5 z",
+    ),
+    "the first iteration reads what the last one wrote": (
+        """
+        def f(xs):
+            for x in xs:
+                if x:
+                    x = y
+                y = x
+            return xs
+        """,
+        "4 y",
+    ),
+    "a side that raises does not count": (
+        """
+        def f(n):
+            if n:
+                y = 1
+            else:
+                raise ValueError
+            return y
+        """,
+        "",
+    ),
+    "the test of a while": (
+        """
+        def f(n):
+            if n:
+                y = 1
+            while y:
+                y = 0
+        """,
+        "4 y",
+    ),
+    "a body that fails may not have bound": (
+        """
+        def f(x):
+            try:
+                y = x[0]
+            except KeyError:
+                x = y
+            else:
+                x = y
+            return x
+        """,
+        "5 y",
+    ),
+    "all handlers bind": (
+        """
+        def f(x):
+            try:
+                y = x[0]
+            except KeyError:
+                y = 0
+            except IndexError:
+                y = 1
+            return y
+        """,
+        "",
+    ),
+    "Python unbinds the name of a handler": (
+        """
+        def f(x):
+            e = 1
+            try:
+                x = x[0]
+            except KeyError as e:
+                x = e
+            return e
+        """,
+        "7 e",
+    ),
+    "a read in an inner function is free": (
+        """
+        def f(n):
+            if n:
+                x = 1
+            def g():
+                return x
+            return g
+        """,
+        "free 5 x",
+    ),
+    "an inner function's own name is not": (
+        """
+        def f(n):
+            if n:
+                x = 1
+            g = lambda x: x
+            return g, x
+        """,
+        "5 x",
+    ),
+    "globals are nobody's business": (
+        """
+        def f(n):
+            if n:
+                y = G
+            else:
+                y = H
+            return y, G
+        """,
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("source, expected", READS.values(), ids=READS)
+def test_reads_that_may_be_unbound(source: str, expected: str) -> None:
+    assert reads(source) == expected
+
+
+def test_the_state_is_in_the_order_of_first_appearance() -> None:
+    source = """
+        def f(z, a):
+            m = b = 0
+            while z:
+                b = b + m
+                m = a
+                a = z
+                z = b
+            return m
+        """
+    assert dump(source) == "3 while: takes z a m b, gives z a m b"
+
+
+def test_linear_time() -> None:
+    """Loops nested and in a row: the analysis must not start over at every level."""
+    nested = "".join("    " * (n + 1) + f"while x{n}:\n" for n in range(30))
+    nested += "    " * 31 + "y = y + 1\n"
+    row = "".join(f"    if y:\n        x{n} = y\n" for n in range(300))
+    flow, function = flow_of(f"def f(y, {', '.join(f'x{n}' for n in range(30))}):\n{nested}{row}")
+    assert len(flow.dump(function).splitlines()) == 330

@@ -1,0 +1,83 @@
+# case: and
+
+def f(x, y):
+    return x and y
+
+# output
+
+def f(x, y):
+    return d2s.and_(x, lambda: y)
+
+
+# case: or of three
+
+def f(x, y, z):
+    return x or y or z
+
+# output
+
+def f(x, y, z):
+    return d2s.or_(x, lambda: y, lambda: z)
+
+
+# case: not
+
+def f(x):
+    return not x
+
+# output
+
+def f(x):
+    return d2s.not_(x)
+
+
+# case: mixed
+
+def f(x, y):
+    return x > 0 and not y or x
+
+# output
+
+def f(x, y):
+    return d2s.or_(d2s.and_(x > 0, lambda: d2s.not_(y)), lambda: x)
+
+
+# case: in a test
+
+def f(x, y):
+    if x and y:
+        x = 1
+    return x
+
+# output
+
+def f(x, y):
+    def then_2(x):
+        return 1
+    def else_2(x):
+        return x
+    x = d2s.cond(d2s.and_(x, lambda: y), then_2, else_2, x)
+    return x
+
+
+# case: a doubtful operand in front of a Python bool
+
+def f(x):
+    return x > 0 and x is not None
+
+# output
+
+def f(x):
+    return d2s.and_(x > 0, lambda: x is not None)
+
+
+# case: every operand but the last is a Python bool
+
+def f(x, y):
+    return x is not None and y is not None and x > 0
+
+
+# case: not of a Python bool, and the other unary operators
+
+def f(x):
+    return not (x is None), -x, ~x, +x

@@ -1,0 +1,71 @@
+# case: a chain
+
+def f(x):
+    return 0 < x <= 3
+
+# output
+
+def f(x):
+    return d2s.compare(0, '<', x, '<=', lambda: 3)
+
+
+# case: every symbol
+
+def f(a, b, c):
+    x = a == b != c
+    y = a < b >= c
+    z = a > b <= c
+    u = a is b == c
+    v = a in b is not c
+    return a == b not in c
+
+# output
+
+def f(a, b, c):
+    x = d2s.compare(a, '==', b, '!=', lambda: c)
+    y = d2s.compare(a, '<', b, '>=', lambda: c)
+    z = d2s.compare(a, '>', b, '<=', lambda: c)
+    u = d2s.compare(a, 'is', b, '==', lambda: c)
+    v = d2s.compare(a, 'in', b, 'is not', lambda: c)
+    return d2s.compare(a, '==', b, 'not in', lambda: c)
+
+
+# case: operands are converted too
+
+def f(x):
+    return 0 < g(x) < h(x) < 9
+
+# output
+
+def f(x):
+    return d2s.compare(0, '<', d2s.call(g, x), '<', lambda: d2s.call(h, x), '<', lambda: 9)
+
+
+# case: in a loop test
+
+def f(n):
+    while 0 < n < 9:
+        n = n * 2
+    return n
+
+# output
+
+def f(n):
+    def test_2(n):
+        return d2s.compare(0, '<', n, '<', lambda: 9)
+    def body_2(n):
+        return n * 2
+    n = d2s.while_loop(test_2, body_2, n)
+    return n
+
+
+# case: one operator stays
+
+def f(a, b):
+    return a < b, a in b, a is not b, a == b
+
+
+# case: a chain of identities stays
+
+def f(a, b, c):
+    return a is b is not c
