@@ -152,22 +152,23 @@ def is_function(table: symtable.SymbolTable) -> bool:
     return table.get_type() == "function" and not table.get_name().startswith(scope)
 
 
-def own_locals(table: symtable.Function) -> set[str]:
-    """Locals as the source binds them: comprehensions, which some versions inline, left out."""
-    inlined = {
-        name
-        for child in table.get_children()
-        if child.get_name() in ("listcomp", "setcomp", "dictcomp")
-        for name in child.get_locals()
+def own_locals(node: gast.AST, table: symtable.Function) -> set[str]:
+    """Locals without those of comprehensions, which newer versions of Python put in here."""
+    targets = {
+        name.id
+        for part in gast.walk(node)
+        if isinstance(part, gast.comprehension)
+        for name in gast.walk(part.target)
+        if isinstance(name, gast.Name)
     }
-    names = {s.get_name() for s in table.get_symbols() if s.is_local() or s.is_parameter()}
-    return {name for name in names - {".0"} if name not in inlined or name in table.get_parameters()}
+    names = {s.get_name() for s in table.get_symbols() if s.is_local()}
+    return names - targets | set(table.get_parameters())
 
 
 @every_source
 def test_locals_are_pythons(source: str) -> None:
     for node, table in functions(source):
-        assert Scopes().local_names(node) == own_locals(table)
+        assert Scopes().local_names(node) == own_locals(node, table)
 
 
 @every_source
@@ -196,17 +197,19 @@ def test_captured_names_are_pythons_cells(source: str) -> None:
     node, table = next(pair for pair in functions(source) if pair[1].get_name() == "f")
     scopes = Scopes()
     captured = scopes.uses(node.body).captured & scopes.local_names(node)
-    cells = set()
+    assert captured == late_names(table) & own_locals(node, table)
+
+
+def late_names(table: symtable.SymbolTable) -> set[str]:
+    """Free names of inner functions; a list, set or dict comprehension is none, it runs at once."""
+    names: set[str] = set()
     for child in table.get_children():
-        if child.get_name() not in ("listcomp", "setcomp", "dictcomp"):
-            cells |= {s.get_name() for t in every_table(child) for s in t.get_symbols() if s.is_free()}
+        if child.get_name() in ("listcomp", "setcomp", "dictcomp"):
+            names |= late_names(child)
         else:
-            # run at once: only what its own inner functions capture matters
-            for grandchild in child.get_children():
-                if grandchild.get_name() not in ("listcomp", "setcomp", "dictcomp"):
-                    cells |= {s.get_name() for s in grandchild.get_symbols() if s.is_free()}
-                    cells -= set(child.get_locals())
-    assert captured == cells & own_locals(table)
+            inner = [s for t in every_table(child) for s in t.get_symbols()]
+            names |= {s.get_name() for s in inner if s.is_free()}
+    return names
 
 
 def test_uses_of_statements() -> None:

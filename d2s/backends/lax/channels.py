@@ -8,6 +8,8 @@ region does not use cost nothing.
 
 from __future__ import annotations
 
+import ast
+import itertools
 import sys
 import threading
 import types
@@ -19,6 +21,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.extend.core import take_current_trace
 
 from d2s.backends.lax.watch import Slot, Watch
 from d2s.errors import IntegerOverflow, Site
@@ -96,6 +99,9 @@ class Failures:
 
     def __init__(self) -> None:
         self.all: list[tuple[Failure, list[tuple[str, bool]]]] = []
+        #: some failures come by a callback, because they happen inside a transformation
+        self.calls_back = False
+        self.told: list[BaseException] = []
 
     def is_overflow(self, number: int) -> bool:
         return self.all[number - 1][0].kind is IntegerOverflow
@@ -117,6 +123,9 @@ class Scope:
         self.watch = watch
         #: a handler can see what was written before a failure
         self.observed = observed
+        #: the graph that this scope belongs to; values of an inner one must not get into it
+        with take_current_trace() as graph:
+            self.graph = graph
         self.code: Any = None
         self.payload: dict[int, list[Any]] = {}
         self.numbers: set[int] = set()
@@ -142,6 +151,15 @@ class Scope:
         if self.observed and self.watch is not None:
             now = {slot.identity: (slot, slot.get()) for slot in self.watch.cells()}
             self.snapshots.append((self.code, now))
+
+    def holds(self, value: Any) -> bool:
+        """Whether a value can live in the graph of this scope."""
+        return not isinstance(value, jax.core.Tracer) or value._trace is self.graph
+
+    def fail_at_last(self) -> None:
+        """What ran in this scope did not come to its end; the code says why, if it could get here."""
+        if self.code is None:
+            self.fail(RuntimeError("a function failed inside a jax transformation"))
 
     def fail(self, error: BaseException) -> None:
         """Record an exception that ended the Python code of this region."""
@@ -231,7 +249,7 @@ def set_aside() -> Iterator[None]:
 def report(code: Any, payload: dict[int, list[Any]], numbers: set[int], failures: Failures) -> None:
     """Hand a possible failure to the scope around, else to the host by a callback."""
     scope = current()
-    if scope is not None:
+    if scope is not None and all(map(scope.holds, (code, *sum(payload.values(), [])))):
         if scope.failures is not failures:
             # a static function inside another: its numbers go on after ours
             offset = {n: scope.failures.add(*failures.all[n - 1]) for n in numbers}
@@ -243,15 +261,27 @@ def report(code: Any, payload: dict[int, list[Any]], numbers: set[int], failures
             numbers = set(offset.values())
         scope.merge(code, payload, numbers)
         return
-    jax.debug.callback(_Raiser(failures, sorted(payload)), code, *payload.values())
+    told = None
+    if scope is not None:
+        scope.failures.calls_back, told = True, scope.failures.told
+    jax.debug.callback(_Raiser(failures, sorted(payload), told), code, *payload.values())
 
 
 class _Raiser:
-    def __init__(self, failures: Failures, order: list[int]) -> None:
-        self.failures, self.order = failures, order
+    """Tells a static function around it of the failure; raises where there is none."""
+
+    def __init__(
+        self, failures: Failures, order: list[int], told: list[BaseException] | None
+    ) -> None:
+        self.failures, self.order, self.told = failures, order, told
 
     def __call__(self, code: Any, *payload: Any) -> None:
-        check(int(code), dict(zip(self.order, payload, strict=True)), self.failures)
+        try:
+            check(int(code), dict(zip(self.order, payload, strict=True)), self.failures)
+        except Exception as error:
+            if self.told is None:
+                raise
+            self.told.append(error)
 
 
 def check(code: int, payload: dict[int, list[Any]], failures: Failures) -> None:
@@ -275,18 +305,22 @@ def _shown(value: Any, weak: bool) -> Any:
 
 def raise_at(error: BaseException, site: Site) -> None:
     """Raise an exception from a frame that shows the user's file, function and line."""
-    text = "\n" * (site.line - 1) + "raise error"
-    code = compile(text, site.filename, "exec")
+    tree = ast.parse("raise error")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.expr | ast.stmt):
+            node.lineno = node.end_lineno = site.line
+            node.col_offset, node.end_col_offset = site.column, max(site.end_column, site.column)
+    code = compile(tree, site.filename, "exec")
     exec(code.replace(co_name=site.function, co_qualname=site.function), {"error": error})
 
 
 def where(error: BaseException | None = None) -> Site:
     """The user's line an exception came from, or the one that is running now."""
-    place: tuple[types.CodeType, int] | None = None
+    place: tuple[types.CodeType, int, int] | None = None
     traceback = error.__traceback__ if error is not None else None
     while traceback is not None:
         if is_user_code(traceback.tb_frame.f_code):
-            place = traceback.tb_frame.f_code, traceback.tb_lineno
+            place = traceback.tb_frame.f_code, traceback.tb_lineno, traceback.tb_lasti
         traceback = traceback.tb_next
     if place is None:
         frame: types.FrameType | None = sys._getframe(1)
@@ -294,9 +328,13 @@ def where(error: BaseException | None = None) -> Site:
             frame = frame.f_back
         if frame is None:
             return Site("<unknown>", 1, "<unknown>")
-        place = frame.f_code, frame.f_lineno
-    code, line = place
-    return Site(code.co_filename, line, _function_name(code))
+        place = frame.f_code, frame.f_lineno, frame.f_lasti
+    code, line, instruction = place
+    positions = next(itertools.islice(code.co_positions(), instruction // 2, None), None)
+    start, end = 0, 0
+    if positions is not None and positions[0] == positions[1] == line:
+        start, end = positions[2] or 0, positions[3] or 0
+    return Site(code.co_filename, line, _function_name(code), start, end)
 
 
 def is_user_code(code: types.CodeType) -> bool:

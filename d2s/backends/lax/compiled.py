@@ -49,16 +49,18 @@ class _Static:
 
 
 def _exact_key(value: Any) -> Any:
-    """A key that tells 0.0 from -0.0 and 1 from True, inside frozen dataclasses too."""
+    """A key that tells 0.0 from -0.0 and 1 from True, inside hashable objects too."""
     kind = type(value)
     if kind in NUMBERS:
         return kind, repr(value)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = dataclasses.fields(value)
-        return kind, *((f.name, _exact_key(getattr(value, f.name))) for f in fields)
-    if isinstance(value, tuple | frozenset):
+    if isinstance(value, tuple):
         return kind, *(_exact_key(v) for v in value)
-    return kind, value
+    if isinstance(value, frozenset):
+        return kind, frozenset(_exact_key(v) for v in value)
+    if isinstance(value, str | bytes | type | enum.Enum) or kind.__eq__ is object.__eq__:
+        return kind, value
+    attributes = getattr(value, "__dict__", {})
+    return kind, value, *((name, _exact_key(v)) for name, v in attributes.items())
 
 
 @dataclasses.dataclass
@@ -165,6 +167,8 @@ class Compiled:
         if type(result) is not _Result:
             return result
         info = result.static
+        if info.failures.calls_back:
+            self._wait_for_callbacks(info.failures)
         if result.code is not None:
             if isinstance(result.code, jax.core.Tracer):
                 channels.report(result.code, result.payload, info.numbers, info.failures)
@@ -174,6 +178,14 @@ class Compiled:
                     return self._exactly(entry, leaves)
                 channels.check(code, result.payload, info.failures)
         return info.build(result.leaves)
+
+    def _wait_for_callbacks(self, failures: Failures) -> None:
+        """A failure inside a transformation is known only when its callback has run."""
+        jax.effects_barrier()
+        if failures.told:
+            error = failures.told[0]
+            failures.told.clear()
+            raise error
 
     def _exactly(self, entry: _Entry, leaves: list[Any]) -> Any:
         """This very call with its Python numbers as constants: Python's integers are exact."""
@@ -206,7 +218,7 @@ class Compiled:
         if not staging and not is_tracer_error(error):
             raise error
         numbers = _numbers(leaves)
-        named = [int(n) for n in re.findall(r"leaves\[(\d+)\]", str(error))]
+        named = [int(n) for n in re.findall(r"(?:leaves|arguments)\[(\d+)\]", str(error))]
         wanted = tuple(n for n in named if n in numbers) or tuple(numbers)
         if wanted:
             logger.info("%s: the value of a Python number is needed; it becomes static", self._name)
@@ -240,7 +252,7 @@ class Compiled:
                 try:
                     value = self.function(*args, **kwargs)
                 except Halt:
-                    pass
+                    scope.fail_at_last()
                 except Exception as error:
                     if scope.code is None and not scope.quotes:
                         raise
@@ -279,7 +291,7 @@ class Compiled:
     def _result(self, scope: Scope, value: Any, watch: Watch) -> Any:
         outs: list[Any] = []
         build = _template_of_result(value, outs, watch)
-        if scope.code is None and build is _only_leaf:
+        if scope.code is None and build is _only_leaf and not scope.failures.calls_back:
             return outs[0]
         return _Result(outs, scope.code, scope.payload, _ResultInfo(build, scope.failures, scope.numbers))
 

@@ -140,11 +140,12 @@ def trace(
             fix="a loop, or a recursion whose depth is a Python number",
         )
     outer = channels.current()
-    scope = Scope(failures(), watch, observed=outer is not None and outer.observed)
+    observed = outer is not None and outer.observed
     region: Region | None = None
 
     def flat(*inputs: Any) -> list[Any]:
         nonlocal region
+        scope = Scope(failures(), watch, observed)
         if with_code:
             scope.code = inputs[0]
         raised, value = False, None
@@ -152,6 +153,7 @@ def trace(
             try:
                 value = thunk(*inputs[1:] if with_code else inputs)
             except Halt:
+                scope.fail_at_last()
                 raised = True
             except Exception as error:
                 if is_internal(error):
@@ -182,8 +184,12 @@ def trace(
         )
         return outs
 
+    def whole(*arguments: Any) -> list[Any]:
+        """The same; jax calls a value it wants by the name of the parameter it came from."""
+        return flat(*arguments)
+
     try:
-        jaxpr = jax.make_jaxpr(flat)(*(kind.struct() for kind in kinds))
+        jaxpr = jax.make_jaxpr(whole if root else flat)(*(kind.struct() for kind in kinds))
     finally:
         watch.undo()
     assert region is not None

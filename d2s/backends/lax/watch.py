@@ -110,6 +110,9 @@ class Watch:
         if isinstance(value, dict):
             self._snapshots.append((value, dict(value)))
             return list(value.values())
+        if type(value).__module__.startswith("d2s."):
+            # of what is ours only the user's function behind a static one can be read
+            return [getattr(value, "original", None)]
         attributes = getattr(value, "__dict__", None)
         return [attributes] if type(attributes) is dict else []
 
