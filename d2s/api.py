@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import types
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from d2s import conversion
 from d2s.backends import backend
@@ -64,12 +64,10 @@ def convert(function: F) -> F:
     if isinstance(function, StaticFunction):
         return convert(function.original)
     plain, bound, keywords = _parts(function)
-    made: Any = conversion.converted(plain)
+    made = cast(F, conversion.converted(plain))
     if keywords or len(bound) > 1:
-        made = functools.partial(made, *bound, **keywords)
-    elif bound:
-        made = types.MethodType(made, bound[0])
-    return made  # type: ignore[no-any-return]
+        return cast(F, functools.partial(made, *bound, **keywords))
+    return cast(F, types.MethodType(made, bound[0])) if bound else made
 
 
 def to_code(function: Callable[..., Any]) -> str:
@@ -102,7 +100,7 @@ def _parts(function: Any) -> tuple[types.FunctionType, tuple[Any, ...], dict[str
         return plain, (*bound, *function.args), {**keywords, **function.keywords}
     if isinstance(function, StaticFunction):
         return _parts(function.original)
-    call = getattr(type(function), "__call__", None)
+    call = type(function).__call__ if callable(function) else None
     if isinstance(call, types.FunctionType) and not isinstance(function, type):
         plain, bound, keywords = _parts(call)
         return plain, (*bound, function), keywords

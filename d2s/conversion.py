@@ -101,7 +101,9 @@ def _known_names(function: types.FunctionType) -> dict[str, object]:
             known[name] = function.__globals__[name]
     for inner in function.__code__.co_consts:
         if isinstance(inner, types.CodeType):
-            known |= {n: function.__globals__[n] for n in inner.co_names if n in function.__globals__}
+            known |= {
+                n: function.__globals__[n] for n in inner.co_names if n in function.__globals__
+            }
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:
             known[name] = cell.cell_contents

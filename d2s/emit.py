@@ -22,7 +22,8 @@ _MARK = "d2s_comment_"
 
 def to_ast(tree: gast.AST) -> ast.AST:
     """The tree in Python's own node classes, every node with a position."""
-    return ast.fix_missing_locations(gast.gast_to_ast(tree))
+    converted: ast.AST = gast.gast_to_ast(tree)
+    return ast.fix_missing_locations(converted)
 
 
 def source(tree: ast.AST, unit: Unit | None = None) -> str:
@@ -101,7 +102,9 @@ def _with_comments(tree: ast.AST, comments: list[tuple[int, bool, str]], plain: 
     def put(body: list[ast.stmt]) -> list[ast.stmt]:
         done: list[ast.stmt] = []
         for statement in body:
-            docstring = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+            docstring = isinstance(statement, ast.Expr) and isinstance(
+                statement.value, ast.Constant
+            )
             while waiting and comments[waiting[0]][0] <= statement.lineno and not docstring:
                 done.append(ast.Expr(ast.Name(f"{_MARK}{waiting.pop(0)}", ast.Load())))
             for name in ("body", "orelse"):
@@ -139,9 +142,9 @@ def code(tree: ast.AST, unit: Unit, runtime: str, qualname: str) -> types.CodeTy
         assert isinstance(tree, ast.FunctionDef | ast.AsyncFunctionDef)
         if tree.name not in free:
             # a recursive call looks the name up where the user's does: in the module
-            outer.body.insert(0, ast.Global([tree.name]))
+            outer.body.insert(0, ast.copy_location(ast.Global([tree.name]), outer.body[0]))
         outer.body.append(tree)
-    compiled = compile(ast.fix_missing_locations(module), unit.filename, "exec", dont_inherit=True)
+    compiled = compile(module, unit.filename, "exec", dont_inherit=True)
     inner = _only_code(_only_code(compiled))
     return _renamed(inner, inner.co_qualname, qualname)
 

@@ -119,7 +119,10 @@ def without_own_frames(error: BaseException) -> BaseException:
     kept: types.TracebackType | None = None
     for frame in reversed(list(_frames(error.__traceback__))):
         filename = frame.tb_frame.f_code.co_filename
-        if not filename.startswith(_OWN_FOLDERS) and f"{os.sep}jax{os.sep}_src{os.sep}" not in filename:
+        if (
+            not filename.startswith(_OWN_FOLDERS)
+            and f"{os.sep}jax{os.sep}_src{os.sep}" not in filename
+        ):
             kept = types.TracebackType(kept, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
     return error.with_traceback(kept)
 

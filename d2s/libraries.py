@@ -6,6 +6,7 @@ import os
 import sys
 import sysconfig
 import types
+from functools import cache
 
 #: modules of array functions; the names given are the ones that take functions of the user's
 ARRAY_MODULES: dict[str, frozenset[str]] = {
@@ -54,6 +55,7 @@ def _folders() -> tuple[str, ...]:
 _LIBRARY_FOLDERS = _folders()
 
 
+@cache
 def is_library_file(filename: str) -> bool:
     """Whether a file belongs to the standard library, an installed package or d2s itself."""
     if filename.startswith("<frozen"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain, count
 from string import ascii_lowercase
 
 
@@ -13,11 +14,13 @@ class Names:
         self._first_line = first_line
 
     def fresh(self, *stems: str, line: int | None = None) -> tuple[str, ...]:
-        """One name per stem, all with the same ending, so that pairs are seen to belong together."""
+        """One name per stem, all with the same ending, so that pairs are seen as such."""
         tail = "" if line is None else f"_{line - self._first_line + 1}"
-        for more in ("", *ascii_lowercase, *(f"_{n}" for n in range(2, 100_000))):
-            names = tuple(f"{stem}{tail}{more}" for stem in stems)
-            if self._taken.isdisjoint(names):
-                self._taken.update(names)
-                return names
-        raise AssertionError("unreachable: there are more endings than names in a function")
+        endings = chain(("", *ascii_lowercase), (f"_{n}" for n in count(2)))
+        names = next(
+            names
+            for more in endings
+            if self._taken.isdisjoint(names := tuple(f"{stem}{tail}{more}" for stem in stems))
+        )
+        self._taken.update(names)
+        return names

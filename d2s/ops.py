@@ -239,13 +239,14 @@ def _target(function: types.FunctionType) -> types.FunctionType | None:
 def _call_object(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A builtin, a class, a callable object, or something a library made."""
     kind = type(function)
-    own = getattr(kind, "__call__", None)
+    own = kind.__call__ if callable(function) else None
     if type(own) is _PYTHON and not conversion.runs_as_it_is(own):
         return call(own, function, *args, **kwargs)
-    if active().staging():
-        if kind in (types.BuiltinFunctionType, type):
-            if kind is type or function.__module__ in ("builtins", None):
-                return active().builtin(function, args, kwargs)
+    builtin = kind is type or (
+        kind is types.BuiltinFunctionType and function.__module__ in ("builtins", None)
+    )
+    if builtin and active().staging():
+        return active().builtin(function, args, kwargs)
     return _call_as_it_is(function, args, kwargs)
 
 

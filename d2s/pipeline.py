@@ -10,6 +10,7 @@ import linecache
 import sys
 import textwrap
 import types
+from functools import cache
 from typing import Any
 
 import gast
@@ -51,18 +52,25 @@ def run(unit: Unit, known: dict[str, object], until: str = "") -> tuple[gast.AST
 
     `known` are the values of its global names, as far as they are known.
     """
-    names = {node.id for node in gast.walk(unit.tree) if isinstance(node, gast.Name)}
-    names |= {n.name for n in gast.walk(unit.tree) if isinstance(n, gast.FunctionDef)}
-    bound = Scopes().local_names(unit.tree)
+    names: set[str] = set()
+    bound: set[str] = set()
+    for node in gast.walk(unit.tree):
+        if isinstance(node, gast.Name):
+            names.add(node.id)
+            if not isinstance(node.ctx, gast.Load):
+                bound.add(node.id)
+        elif isinstance(node, gast.FunctionDef):
+            names.add(node.name)
+    # a name bound anywhere in the function may hide the module of that name
     visible = {name: value for name, value in known.items() if name not in bound}
     context = Context(unit, Names(names, unit.first_line), globals=visible)
     tree = unit.tree
     for group in PASSES:
-        tree = _Walk(context, group).visit(tree)
+        tree = _Walk(context, group).run(tree)
         if until in {converter.__name__ for converter in group}:
             break
     runtime = "d2s"
-    if runtime in names and known.get(runtime, None) is not sys.modules["d2s"]:
+    if runtime in names and known.get(runtime) is not sys.modules["d2s"]:
         (runtime,) = context.names.fresh("d2s_")
         for node in gast.walk(tree):
             if getattr(node, "generated", False):
@@ -79,10 +87,11 @@ class _Walk:
         self._needs_flow = IfStmt in group
         for kind in group:
             converter = kind(context)
-            for name in dir(converter):
-                if name.startswith("visit_"):
-                    node_class = getattr(gast, name.removeprefix("visit_"))
-                    self._visitors.setdefault(node_class, []).append(getattr(converter, name))
+            for node_class, name in _visitors(kind):
+                self._visitors.setdefault(node_class, []).append(getattr(converter, name))
+
+    def run(self, tree: gast.AST) -> gast.AST:
+        return self.visit(tree) if self._visitors else tree
 
     def visit(self, node: gast.AST) -> Any:
         if self._needs_flow and isinstance(node, gast.FunctionDef):
@@ -101,15 +110,25 @@ class _Walk:
         return node
 
     def _children(self, node: gast.AST) -> None:
-        for field, value in gast.iter_fields(node):
+        for field in node._fields:
+            value = getattr(node, field)
             if isinstance(value, list):
+                if not value:
+                    continue
                 changed: list[Any] = []
                 for child in value:
                     new = self.visit(child) if isinstance(child, gast.AST) else child
                     changed.extend(new) if isinstance(new, list) else changed.append(new)
                 value[:] = changed
-            elif isinstance(value, gast.AST):
+            elif isinstance(value, gast.AST) and value._fields:
                 setattr(node, field, self.visit(value))
+
+
+@cache
+def _visitors(kind: type[Converter]) -> list[tuple[type[gast.AST], str]]:
+    """Node classes that a converter knows, with its methods for them."""
+    names = [name for name in dir(kind) if name.startswith("visit_")]
+    return [(getattr(gast, name.removeprefix("visit_")), name) for name in names]
 
 
 def example(source: str, until: str = "") -> str:

@@ -2,7 +2,8 @@
 
 >>> from d2s.emit import source, to_ast
 >>> from d2s.templates import quote
->>> block = quote("def name(*params): body", name="then_4", params=["n"], body=quote("return n // 2"))
+>>> body = quote("return n // 2")
+>>> block = quote("def name(*params): body", name="then_4", params=["n"], body=body)
 >>> print(source(to_ast(block[0])))
 def then_4(n):
     return n // 2
@@ -18,12 +19,12 @@ assignment targets, the names of ``nonlocal``).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
-from typing import Any
+from functools import cache
+from typing import Any, TypeAlias
 
 import gast
 
-Part = str | gast.AST | Sequence[Any]
+Part: TypeAlias = str | gast.AST | Sequence[Any]
 
 
 def quote(template: str, at: gast.AST | None = None, **parts: Part) -> list[gast.stmt]:
@@ -37,7 +38,7 @@ def quote_expression(template: str, at: gast.AST | None = None, **parts: Part) -
     return statement.value
 
 
-@lru_cache(maxsize=None)
+@cache
 def _parsed(template: str) -> list[gast.stmt]:
     body: list[gast.stmt] = gast.parse(template).body
     return body

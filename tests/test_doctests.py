@@ -3,14 +3,14 @@
 import doctest
 import importlib
 import pkgutil
+import types
 
 import pytest
 
 import d2s
 
-MODULES = sorted(
-    module.name for module in pkgutil.walk_packages(d2s.__path__, "d2s.") if "__main__" not in module.name
-)
+FOUND = [module.name for module in pkgutil.walk_packages(d2s.__path__, "d2s.")]
+MODULES = sorted(name for name in FOUND if not name.endswith("__main__"))
 
 
 @pytest.mark.parametrize("name", ["d2s", *MODULES])
@@ -31,7 +31,5 @@ def test_the_modules_are_found() -> None:
 
 
 def test_a_wrong_example_fails() -> None:
-    import types
-
     module = types.ModuleType("wrong", ">>> 1 + 1\n3\n")
     assert doctest.testmod(module, report=False).failed == 1

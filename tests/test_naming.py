@@ -1,5 +1,7 @@
 """Names for what d2s generates."""
 
+import tracemalloc
+
 import pytest
 
 from d2s.naming import Names
@@ -25,9 +27,20 @@ def test_the_name_of_the_package_is_taken() -> None:
 @pytest.mark.parametrize("line", [None, 4])
 def test_never_the_same_name_twice(line: int | None) -> None:
     names = Names(set(), 1)
-    given = [name for _ in range(200) for name in names.fresh("test", "body", line=line)]
-    assert len(set(given)) == len(given) == 400
+    given = [name for _ in range(60) for name in names.fresh("test", "body", line=line)]
+    assert len(set(given)) == len(given) == 120
     assert all(name.isidentifier() for name in given)
+
+
+def test_a_name_costs_little() -> None:
+    """The endings are tried one by one, not made in advance."""
+    names = Names(set(), 1)
+    tracemalloc.start()
+    try:
+        names.fresh("then", "else", line=2)
+        assert tracemalloc.get_traced_memory()[1] < 100_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_pairs_end_alike() -> None:

@@ -54,7 +54,8 @@ def test_the_unit_of_a_function(tmp_path: Path) -> None:
 
 
 def test_positions_are_those_of_the_file(tmp_path: Path) -> None:
-    module = load(tmp_path, "\n\nclass A:\n    def f(self, x):\n        return (x +\n            1)\n")
+    text = "\n\nclass A:\n    def f(self, x):\n        return (x +\n            1)\n"
+    module = load(tmp_path, text)
     unit = parse(module.A.f)
     (statement,) = unit.tree.body
     assert (statement.lineno, statement.col_offset, statement.end_lineno) == (5, 8, 6)
@@ -313,11 +314,9 @@ def test_a_cell_that_ran_again() -> None:
 
 
 def test_future_imports_of_the_file(tmp_path: Path) -> None:
-    module = load(
-        tmp_path,
-        "from __future__ import annotations\ndef f(x: A) -> B:\n    def g(y: C): return y\n    return g\n",
-    )
-    same(module.f, "def f(x: A) -> B:\n    def g(y: C): return y\n    return g")
+    text = "def f(x: A) -> B:\n    def g(y: C): return y\n    return g\n"
+    module = load(tmp_path, "from __future__ import annotations\n" + text)
+    same(module.f, text)
 
 
 def test_functions_of_a_rewritten_test_module() -> None:

@@ -14,7 +14,7 @@ import gast
 
 from d2s.analysis.scopes import FUNCTIONS, Scopes, own_nodes
 
-#: `sets` of code that never completes: whatever follows is not reached, so nothing is unbound there.
+#: `sets` of code that never completes: what follows is not reached, so nothing is unbound there
 EVERYTHING = None
 Sets = set[str] | None
 

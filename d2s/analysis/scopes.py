@@ -29,6 +29,7 @@ class Scopes:
 
     def __init__(self) -> None:
         self._uses: dict[int, Uses] = {}
+        self._declared: dict[int, dict[type[gast.AST], set[str]]] = {}
         self._keep: list[gast.AST] = []  # ids stay unique while the nodes live
 
     def uses(self, node: gast.AST | list[gast.AST]) -> Uses:
@@ -55,9 +56,15 @@ class Scopes:
 
     def declared(self, function: gast.AST, kind: type[gast.AST]) -> set[str]:
         """Names declared `nonlocal` or `global` in a function, inner functions left out."""
-        if isinstance(function, gast.Lambda):
-            return set()
-        return {name for node in own_nodes(function.body) if isinstance(node, kind) for name in node.names}
+        found = self._declared.get(id(function))
+        if found is None:
+            found = self._declared[id(function)] = {gast.Nonlocal: set(), gast.Global: set()}
+            self._keep.append(function)
+            body = [] if isinstance(function, gast.Lambda) else function.body
+            for node in own_statements(body):
+                if isinstance(node, gast.Nonlocal | gast.Global):
+                    found[type(node)].update(node.names)
+        return found[kind]
 
     def local_names(self, function: gast.AST) -> set[str]:
         """Parameters and every name the function itself binds."""
@@ -136,3 +143,15 @@ def own_nodes(body: list[gast.stmt]) -> Iterator[gast.AST]:
         yield node
         if not isinstance(node, FUNCTIONS):
             stack.extend(reversed(list(gast.iter_child_nodes(node))))
+
+
+def own_statements(body: list[gast.stmt]) -> Iterator[gast.stmt]:
+    """Every statement of a function, those of inner functions left out."""
+    stack = list(reversed(body))
+    while stack:
+        node = stack.pop()
+        yield node
+        if isinstance(node, FUNCTIONS):
+            continue
+        for name in ("body", "orelse", "handlers", "finalbody"):
+            stack.extend(reversed(getattr(node, name, ())))

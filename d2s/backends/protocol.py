@@ -25,7 +25,11 @@ class Backend(Protocol):
         ...
 
     def cond(
-        self, test: Any, then: Callable[..., Any], orelse: Callable[..., Any], state: tuple[Any, ...]
+        self,
+        test: Any,
+        then: Callable[..., Any],
+        orelse: Callable[..., Any],
+        state: tuple[Any, ...],
     ) -> Any: ...
 
     def while_loop(
@@ -40,7 +44,9 @@ class Backend(Protocol):
         test: Callable[..., Any] | None,
     ) -> tuple[Any, ...]: ...
 
-    def try_except(self, body: Thunk, handlers: tuple[Handler, ...], orelse: Thunk | None) -> None: ...
+    def try_except(
+        self, body: Thunk, handlers: tuple[Handler, ...], orelse: Thunk | None
+    ) -> None: ...
 
     def and_(self, first: Any, rest: tuple[Thunk, ...]) -> Any: ...
 

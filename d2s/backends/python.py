@@ -22,7 +22,11 @@ class PythonBackend:
         return False
 
     def cond(
-        self, test: Any, then: Callable[..., Any], orelse: Callable[..., Any], state: tuple[Any, ...]
+        self,
+        test: Any,
+        then: Callable[..., Any],
+        orelse: Callable[..., Any],
+        state: tuple[Any, ...],
     ) -> Any:
         return then(*state) if test else orelse(*state)
 

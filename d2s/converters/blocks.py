@@ -12,7 +12,7 @@ def function(
     name: str, parameters: list[str], shares: set[str], body: list[gast.stmt], at: gast.stmt
 ) -> list[gast.stmt]:
     """The block as a function; names it shares with code around it are written through."""
-    through = sorted(shares & Scopes().uses(body).writes)
+    through = sorted(shares & Scopes().uses(body).writes) if shares else []
     return quote(
         "def name(*params):\n    nonlocal through\n    body",
         at,

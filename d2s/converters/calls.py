@@ -32,7 +32,7 @@ class Calls(Converter):
         return call
 
     def _super(self, node: gast.Call) -> gast.expr:
-        """``super()`` finds its class and object in the frame of a method; blocks have their own."""
+        """``super()`` looks into the frame of a method; blocks have frames of their own."""
         tree = self.context.unit.tree
         if "__class__" not in self.context.unit.free_names or not tree.args.args:
             return node

@@ -93,9 +93,7 @@ class _Function:
 
     # -- where `return` can stay ------------------------------------------------------------------
 
-    def _tail(
-        self, body: list[gast.stmt], depth: int, end: list[gast.stmt]
-    ) -> list[gast.stmt]:
+    def _tail(self, body: list[gast.stmt], depth: int, end: list[gast.stmt]) -> list[gast.stmt]:
         """Rewrite statements after which the function ends; `end` closes a block that completes."""
         done: list[gast.stmt] = []
         for n, node in enumerate(body):
@@ -245,12 +243,18 @@ class _Function:
         while rest:
             end = next((n + 1 for n, node in enumerate(rest) if _leaves(node)), len(rest))
             run, rest = rest[:end], rest[end:]
-            more = [flag for flag in self._asked(run[-1], loop) if flag not in flags] if rest else []
+            more = (
+                [flag for flag in self._asked(run[-1], loop) if flag not in flags] if rest else []
+            )
             depth, self._depth = self._depth, 0
             lowered = self._flagged(run, loop)
             self._depth = depth
             at = lowered[0]
-            done += quote("if test: run", at, test=none_of(flags, at), run=lowered) if flags else lowered
+            done += (
+                quote("if test: run", at, test=none_of(flags, at), run=lowered)
+                if flags
+                else lowered
+            )
             flags = [*flags, *more]
         return done
 

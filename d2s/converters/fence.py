@@ -63,10 +63,8 @@ class Fence(Converter):
             self._refuse(node.orelse[0], f"`else` of a `{loop}`", "a flag set before `break`")
         elif isinstance(node, gast.Try) and node.finalbody:
             self._refuse(node.finalbody[0], "`finally`", "the statements after the try block")
-        elif isinstance(node, gast.Call) and isinstance(node.func, gast.Name):
-            if node.func.id in FRAME_READERS and not node.args:
-                name = node.func.id
-                self._refuse(node, f"`{name}()`", "the names themselves")
+        elif isinstance(node, gast.Call) and getattr(node.func, "id", "") in FRAME_READERS:
+            self._refuse(node, f"`{node.func.id}()`", "the names themselves")
 
     def _refuse(self, node: gast.AST, what: str, fix: str) -> None:
         site = self.context.unit.site(node)

@@ -30,7 +30,9 @@ class Formatted(Converter):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        messages = [n for n in gast.walk(context.unit.tree) if isinstance(n, gast.Raise | gast.Assert)]
+        messages = [
+            n for n in gast.walk(context.unit.tree) if isinstance(n, gast.Raise | gast.Assert)
+        ]
         self._in_message = {
             id(field)
             for message in messages

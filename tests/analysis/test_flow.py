@@ -498,6 +498,26 @@ READS = {
         """,
         "free 5 x",
     ),
+    "the default of an inner function is read here": (
+        """
+        def f(n):
+            if n:
+                x = 1
+            def g(a=x):
+                return a
+            return g
+        """,
+        "4 x",
+    ),
+    "a generator expression reads its names as free ones": (
+        """
+        def f(n):
+            if n:
+                x = 1
+            return (x + y for y in n)
+        """,
+        "free 4 x",
+    ),
     "an inner function's own name is not": (
         """
         def f(n):
@@ -541,8 +561,8 @@ def test_the_state_is_in_the_order_of_first_appearance() -> None:
     assert dump(source) == "3 while: takes z a m b, gives z a m b"
 
 
-def test_linear_time() -> None:
-    """Loops nested and in a row: the analysis must not start over at every level."""
+def test_deep_and_long_sources() -> None:
+    """The analysis must not start over at every level: that would never end here."""
     nested = "".join("    " * (n + 1) + f"while x{n}:\n" for n in range(30))
     nested += "    " * 31 + "y = y + 1\n"
     row = "".join(f"    if y:\n        x{n} = y\n" for n in range(300))

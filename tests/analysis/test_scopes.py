@@ -184,9 +184,7 @@ def test_free_names_are_pythons(source: str) -> None:
         inner = every_table(table)
         free = set(table.get_frees())
         for one in inner:
-            free |= {
-                s.get_name() for s in one.get_symbols() if s.is_global() and s.is_referenced()
-            }
+            free |= {s.get_name() for s in one.get_symbols() if s.is_global() and s.is_referenced()}
         declared = {s.get_name() for s in table.get_symbols() if s.is_declared_global()}
         assert Scopes().free_names(node) == free - declared
 

@@ -33,7 +33,11 @@ class LaxBackend(PythonBackend):
         return not trace_ctx.is_top_level()
 
     def cond(
-        self, test: Any, then: Callable[..., Any], orelse: Callable[..., Any], state: tuple[Any, ...]
+        self,
+        test: Any,
+        then: Callable[..., Any],
+        orelse: Callable[..., Any],
+        state: tuple[Any, ...],
     ) -> Any:
         if self.is_traced(test):
             return branches.cond(test, then, orelse, state)
@@ -111,7 +115,8 @@ class LaxBackend(PythonBackend):
         name = getattr(function, "__qualname__", repr(function))
         module = getattr(function, "__module__", "")
         return StagingError(
-            f"{module}.{name} needs the truth of a run-time value; d2s did not convert it: {reason}",
+            f"{module}.{name} needs the truth of a run-time value; d2s did not "
+            f"convert it: {reason}",
             code="D2S021",
             site=channels.where(error),
             fix=f"d2s.convert({name}) where you pass or call it, if it is plain Python",

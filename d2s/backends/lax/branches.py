@@ -63,8 +63,7 @@ def join_branches(predicate: Any, one: Region, other: Region) -> Any:
     for (slot, _), content in zip(slots.values(), contents, strict=True):
         slot.set(content)
     if one.code is not None or other.code is not None:
-        numbers = one.numbers | other.numbers
-        channels.report(code, dict(zip(sorted(payload), payload.values(), strict=True)), numbers, failures())
+        channels.report(code, payload, one.numbers | other.numbers, failures())
     if one.raised and other.raised:
         raise Halt
     return value
@@ -75,9 +74,7 @@ def _results(region: Region, slots: dict[Any, Any], other: Region) -> tuple[Any,
         region.slots[key][1] if key in region.slots else slot.get()
         for key, (slot, _) in slots.items()
     ]
-    payload = {
-        n: region.payload.get(n, FILLER) for n in sorted({*region.payload, *other.payload})
-    }
+    payload = {n: region.payload.get(n, FILLER) for n in sorted({*region.payload, *other.payload})}
     return region.value, contents, 0 if region.code is None else region.code, payload
 
 

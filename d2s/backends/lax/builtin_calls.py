@@ -12,10 +12,10 @@ import numpy as np
 
 from d2s.backends.lax import channels
 from d2s.backends.lax.branches import cond
-from d2s.backends.lax.regions import Out, is_traced, scalar_predicate
+from d2s.backends.lax.dtypes import Type, cast, type_of
+from d2s.backends.lax.regions import is_traced, scalar_predicate
 from d2s.backends.lax.sequences import Enumerate, Range, Reversed, Sequence, Zip, as_sequence
 from d2s.backends.lax.trees import leaves
-from d2s.backends.lax.dtypes import Type, cast, type_of
 from d2s.errors import StagingError
 
 Call = Callable[..., Any]
@@ -105,8 +105,9 @@ def _number(kind: type, dtype: str) -> Call:
             return kind(*args, **kwargs)
         value = args[0]
         if value.size != 1:
-            raise TypeError("Only scalar arrays can be converted to Python scalars; got "
-                            f"arr.ndim={value.ndim}")
+            raise TypeError(
+                f"Only scalar arrays can be converted to Python scalars; got arr.ndim={value.ndim}"
+            )
         value = scalar(value)
         if kind is bool:
             return scalar_predicate(value)
@@ -130,8 +131,10 @@ def _extreme(name: str, better: Call) -> Call:
         best = values[0]
         for value in values[1:]:
             test = better(value, best)
-            best = cond(test, lambda v=value: v, lambda b=best: b, ()) if is_traced(test) else (
-                value if test else best
+            best = (
+                cond(test, lambda v=value: v, lambda b=best: b, ())
+                if is_traced(test)
+                else (value if test else best)
             )
         return best
 
@@ -219,4 +222,3 @@ BUILTINS: dict[Any, Call] = {
     print: _print,
     next: _next,
 }
-__all__ = ["BUILTINS", "Out", "has_traced"]

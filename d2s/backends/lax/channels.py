@@ -157,7 +157,7 @@ class Scope:
         return not isinstance(value, jax.core.Tracer) or value._trace is self.graph
 
     def fail_at_last(self) -> None:
-        """What ran in this scope did not come to its end; the code says why, if it could get here."""
+        """What ran here did not come to its end; the code says why, if it could get out."""
         if self.code is None:
             self.fail(RuntimeError("a function failed inside a jax transformation"))
 
@@ -179,7 +179,9 @@ class Scope:
                     token = _TOKEN.format(n) + spec + _END
                     if token in argument:
                         # numbered anew, so that every trace of the place gives the same failure
-                        argument = argument.replace(token, f"{_TOKEN.format(len(quotes))}{spec}{_END}")
+                        argument = argument.replace(
+                            token, f"{_TOKEN.format(len(quotes))}{spec}{_END}"
+                        )
                         quotes.append((value, spec))
             args.append(argument)
         attributes = {k: v for k, v in vars(error).items() if not k.startswith("__")}
@@ -249,7 +251,8 @@ def set_aside() -> Iterator[None]:
 def report(code: Any, payload: dict[int, list[Any]], numbers: set[int], failures: Failures) -> None:
     """Hand a possible failure to the scope around, else to the host by a callback."""
     scope = current()
-    if scope is not None and all(map(scope.holds, (code, *sum(payload.values(), [])))):
+    quoted = [value for values in payload.values() for value in values]
+    if scope is not None and all(map(scope.holds, (code, *quoted))):
         if scope.failures is not failures:
             # a static function inside another: its numbers go on after ours
             offset = {n: scope.failures.add(*failures.all[n - 1]) for n in numbers}
@@ -291,8 +294,7 @@ def check(code: int, payload: dict[int, list[Any]], failures: Failures) -> None:
     failure, specs = failures.all[code - 1]
     values = payload.get(code, [])
     quotes = [
-        (_shown(value, weak), spec)
-        for value, (spec, weak) in zip(values, specs, strict=True)
+        (_shown(value, weak), spec) for value, (spec, weak) in zip(values, specs, strict=True)
     ]
     raise_at(failure.make(quotes), failure.site)
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from d2s.backends.lax import channels
 from d2s.backends.lax.channels import Failures, Halt, Scope
-from d2s.backends.lax.dtypes import NUMBERS, is_dynamic, type_of
+from d2s.backends.lax.dtypes import NUMBERS, fits, is_dynamic, type_of
 from d2s.backends.lax.regions import is_tracer_error, trace
 from d2s.backends.lax.trees import Out, children, map_leaves
 from d2s.backends.lax.watch import Watch
@@ -57,10 +57,16 @@ def _exact_key(value: Any) -> Any:
         return kind, *(_exact_key(v) for v in value)
     if isinstance(value, frozenset):
         return kind, frozenset(_exact_key(v) for v in value)
-    if isinstance(value, str | bytes | type | enum.Enum) or kind.__eq__ is object.__eq__:
+    if isinstance(value, str | bytes | type | enum.Enum) or "__eq__" not in _methods(kind):
         return kind, value
     attributes = getattr(value, "__dict__", {})
     return kind, value, *((name, _exact_key(v)) for name, v in attributes.items())
+
+
+@functools.cache
+def _methods(kind: type) -> frozenset[str]:
+    """Names that a class and its bases define, `object` apart."""
+    return frozenset(name for base in kind.__mro__[:-1] for name in vars(base))
 
 
 @dataclasses.dataclass
@@ -293,7 +299,9 @@ class Compiled:
         build = _template_of_result(value, outs, watch)
         if scope.code is None and build is _only_leaf and not scope.failures.calls_back:
             return outs[0]
-        return _Result(outs, scope.code, scope.payload, _ResultInfo(build, scope.failures, scope.numbers))
+        return _Result(
+            outs, scope.code, scope.payload, _ResultInfo(build, scope.failures, scope.numbers)
+        )
 
 
 def _is_python_int(leaf: Any) -> bool:
@@ -313,8 +321,7 @@ def _flatten(value: Any, leaves: list[Any], key: list[Any]) -> None:
         leaves.append(value)
         key.append(kind)
     elif kind is int:
-        info = jnp.iinfo(jnp.int_)
-        if info.min <= value <= info.max:
+        if fits(value):
             leaves.append(value)
             key.append(int)
         else:
@@ -354,8 +361,8 @@ def _static(value: Any) -> _Static:
         return _Static(value)
     except TypeError:
         raise StagingError(
-            f"an argument of type {type(value).__name__} is neither an array, a number, a container "
-            "of those, nor hashable",
+            f"an argument of type {type(value).__name__} is neither an array, a number, a "
+            "container of those, nor hashable",
             code="D2S030",
             site=channels.where(),
             fix="an array, a list, a dict, a dataclass, or a hashable value",
@@ -370,8 +377,7 @@ class _Builder:
 
     def template(self, value: Any) -> Build:
         kind = type(value)
-        small = kind is not int or (lambda i: i.min <= value <= i.max)(jnp.iinfo(jnp.int_))
-        if kind is not bool and is_dynamic(value) and small:
+        if kind is not bool and is_dynamic(value) and (kind is not int or fits(value)):
             position = self.count
             self.count += 1
             return lambda leaves: leaves[position]

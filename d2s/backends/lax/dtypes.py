@@ -9,6 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax._src.lax.lax import _convert_element_type
 
+_iinfo: Any = jnp.iinfo
+_finfo: Any = jnp.finfo
 NUMBERS = (bool, int, float, complex)
 
 
@@ -50,15 +52,19 @@ def is_dynamic(value: object) -> bool:
     return isinstance(value, jax.Array) or type(value) in NUMBERS
 
 
+def fits(value: int) -> bool:
+    """Whether a Python integer is in the range of the graph's integers."""
+    limit = 2 ** (63 if jax.config.read("jax_enable_x64") else 31)
+    return -limit <= value < limit
+
+
 def type_of(value: Any) -> Type:
-    if type(value) is int:
-        info = jnp.iinfo(jnp.int_)
-        if not info.min <= value <= info.max:
-            raise Mismatch(
-                "D2S012",
-                f"the Python integer {value} does not fit into {info.dtype}",
-                "a float, or set jax_enable_x64",
-            )
+    if type(value) is int and not fits(value):
+        raise Mismatch(
+            "D2S012",
+            f"the Python integer {value} does not fit into the integers of the graph",
+            "a float, or set jax_enable_x64",
+        )
     aval = jax.typeof(value)
     return Type(aval.shape, aval.dtype, bool(getattr(aval, "weak_type", False)))
 
@@ -94,9 +100,12 @@ def _check_lossless(side: Type, joined: Type, value: object) -> None:
     if side.dtype == joined.dtype or not jnp.issubdtype(side.dtype, jnp.integer):
         return
     if jnp.issubdtype(joined.dtype, jnp.integer):
-        fits = jnp.iinfo(joined.dtype).bits > jnp.iinfo(side.dtype).bits
-        if side.weak or fits or jnp.issubdtype(joined.dtype, jnp.signedinteger) == jnp.issubdtype(
-            side.dtype, jnp.signedinteger
+        fits = _iinfo(joined.dtype).bits > _iinfo(side.dtype).bits
+        if (
+            side.weak
+            or fits
+            or jnp.issubdtype(joined.dtype, jnp.signedinteger)
+            == jnp.issubdtype(side.dtype, jnp.signedinteger)
         ):
             return
         raise Mismatch(
@@ -104,10 +113,10 @@ def _check_lossless(side: Type, joined: Type, value: object) -> None:
             f"{side} does not fit into {joined}",
             "an explicit .astype(...) on the side that may be converted",
         )
-    exactly = 2 ** (jnp.finfo(joined.dtype).nmant + 1)
+    exactly = 2 ** (_finfo(joined.dtype).nmant + 1)
     if type(value) is int and abs(value) <= exactly:
         return
-    if jnp.iinfo(side.dtype).bits < jnp.finfo(joined.dtype).nmant + 1 and not side.weak:
+    if _iinfo(side.dtype).bits < _finfo(joined.dtype).nmant + 1 and not side.weak:
         return
     raise Mismatch(
         "D2S012",

@@ -1,4 +1,4 @@
-"""`try`/`except` around code that may fail at run time: the handler is a branch on the error code."""
+"""`try`/`except` around code that may fail at run time: a handler is a branch on the error code."""
 
 from __future__ import annotations
 

@@ -16,11 +16,11 @@ import jax.numpy as jnp
 from d2s.backends.lax import channels
 from d2s.backends.lax.branches import cond
 from d2s.backends.lax.channels import Halt
+from d2s.backends.lax.dtypes import NUMBERS, Mismatch, Type, cast, is_dynamic, type_of
 from d2s.backends.lax.regions import (
     Region,
     difference,
     failures,
-    fill,
     is_internal,
     is_traced,
     is_tracer_error,
@@ -41,7 +41,6 @@ from d2s.backends.lax.trees import (
     leaves,
     map_leaves,
 )
-from d2s.backends.lax.dtypes import NUMBERS, Mismatch, Type, cast, is_dynamic, type_of
 from d2s.backends.lax.watch import Slot, Watch
 from d2s.errors import Error, Site, StagingError
 from d2s.values import Maybe, Unbound
@@ -135,7 +134,7 @@ def settle(
     numbers      treat Python numbers as carried from the start
     code_inside  the body must see the error code of earlier iterations
     """
-    slots: list[Slot] = []
+    shared: list[Slot] = []
     site = channels.where()
     plan = [_holes(value, numbers) for value in state]
     with_code = False
@@ -143,30 +142,27 @@ def settle(
         holes = [leaf for leaf in leaves(plan) if isinstance(leaf, Hole)]
 
         def run(*inputs: Any, plan: list[Any] = plan, holes: list[Hole] = holes) -> Any:
-            given = dict(zip(map(id, holes), inputs[len(extra) :], strict=True))
-            values = map_leaves(lambda leaf: given.get(id(leaf), leaf), plan)
-            for slot, value in zip(slots, values[len(state) :], strict=True):
+            values = _given(plan, holes, inputs[len(extra) :])
+            for slot, value in zip(shared, values[len(state) :], strict=True):
                 slot.set(value)
             return list(body(*inputs[: len(extra)], *values[: len(state)]))
 
         kinds = [_CODE] * with_code + extra + [hole.type for hole in holes]
         stand_for = [None] * (with_code + len(extra)) + holes
-        region = trace(
-            run, kinds, watch, stand_for=stand_for, with_code=with_code, carries=True
-        )
+        region = trace(run, kinds, watch, stand_for=stand_for, with_code=with_code, carries=True)
         more = [
             slot
             for key, (slot, _) in region.slots.items()
-            if key not in {s.identity for s in slots}
+            if key not in {s.identity for s in shared}
         ]
         if more:
-            slots += more
+            shared += more
             plan += [_holes(slot.get(), numbers) for slot in more]
             continue
         if region.code is not None and code_inside and not with_code:
             with_code = True
             continue
-        result = _state_after(region, slots, len(state))
+        result = _state_after(region, shared, len(state))
         joining = _LoopJoin()
         try:
             tree = joining.join(plan, result)
@@ -175,7 +171,7 @@ def settle(
             what = "before the loop|after an iteration"
             raise difference(found, labels, "", what, site) from None
         if all(isinstance(j.sides[0], Hole) and j.type == j.sides[0].type for j in joining.dynamic):
-            return Plan(region, holes, tree, joining.dynamic, slots, with_code)
+            return Plan(region, holes, tree, joining.dynamic, shared, with_code)
         plan = map_leaves(_next_hole, tree)
     raise StagingError(
         f"the types of {', '.join(names)} do not settle",
@@ -193,6 +189,12 @@ def _state_after(region: Region, slots: list[Slot], count: int) -> list[Any]:
         for slot in slots
     ]
     return [*state, *shared]
+
+
+def _given(plan: list[Any], holes: list[Hole], inputs: Iterable[Any]) -> list[Any]:
+    """The plan with values in its holes."""
+    values = dict(zip(map(id, holes), inputs, strict=True))
+    return list(map_leaves(lambda leaf: values.get(id(leaf), leaf), plan))
 
 
 def _holes(value: Any, numbers: bool) -> Any:
@@ -268,8 +270,7 @@ def _becomes_traced(test: Body, body: Body, state: State) -> bool:
         plan = map_leaves(hole, plan)
 
         def run(*inputs: Any, plan: list[Any] = plan, holes: list[Hole] = holes) -> Any:
-            given = dict(zip(map(id, holes), inputs, strict=True))
-            values = map_leaves(lambda leaf: given.get(id(leaf), leaf), plan)
+            values = _given(plan, holes, inputs)
             go = test(*values)
             if is_traced(go) or not go:
                 return go, values
@@ -361,7 +362,7 @@ def _settle_either_way(
     names: list[str],
     code_inside: bool,
 ) -> Plan:
-    """Carry Python numbers from the start; where the body needs one as it is, only those it changes."""
+    """Carry Python numbers from the start; if the body needs one as it is, those it changes."""
     try:
         return settle(step, extra, state, watch, names, numbers=True, code_inside=code_inside)
     except Exception as error:
@@ -472,10 +473,8 @@ def _finish(
 
     def bound(value: Any) -> Any:
         """After one trip at least, what every iteration binds is bound."""
-        if isinstance(value, Maybe) and isinstance(value.bound, Joined):
-            if trips and value.bound.sides[1] is True:
-                return value.value
-        return value
+        sure = isinstance(value, Maybe) and isinstance(value.bound, Joined)
+        return value.value if sure and trips and value.bound.sides[1] is True else value
 
     tree = [bound(value) for value in plan.tree]
     state = [map_leaves(put, value) for value in tree]
@@ -495,15 +494,15 @@ def for_loop(iterable: Iterable[Any], body: Body, state: State, test: Body | Non
         if is_traced(sequence.length) or sequence.length:
             return _stage_for_or_unroll(sequence, body, state, test)
         return state
-    if test is not None and isinstance(iterable, range) and len(iterable):
-        if _becomes_traced_for(iterable, body, state, test):
-            sequence = as_sequence(iterable, with_ranges=True)
-            assert sequence is not None
-            return _stage_for_or_unroll(sequence, body, state, test)
+    steps = isinstance(iterable, range) and len(iterable)
+    if test is not None and steps and _becomes_traced_for(iterable, body, state, test):
+        sequence = as_sequence(iterable, with_ranges=True)
+        assert sequence is not None
+        return _stage_for_or_unroll(sequence, body, state, test)
     return _unroll(iterable, body, state, test)
 
 
-def _becomes_traced_for(items: range, body: Body, state: State, test: Body) -> bool:
+def _becomes_traced_for(items: Any, body: Body, state: State, test: Body) -> bool:
     if not _reaches_traced(test, body, state):
         return False
 
@@ -513,9 +512,7 @@ def _becomes_traced_for(items: range, body: Body, state: State, test: Body) -> b
     return _becomes_traced(test, first, state)
 
 
-def _stage_for_or_unroll(
-    sequence: Sequence, body: Body, state: State, test: Body | None
-) -> State:
+def _stage_for_or_unroll(sequence: Sequence, body: Body, state: State, test: Body | None) -> State:
     try:
         return _stage_for(sequence, body, state, test)
     except Exception as error:
@@ -636,8 +633,3 @@ def _run_scan(plan: Plan, arrays: list[Any], count: int, length: int) -> State:
     xs = [a if a.shape[0] == length else a[:length] for a in arrays]
     (_, code, payload, values), _ = jax.lax.scan(step, start, xs, length=length)
     return _finish(plan, values, code, payload, count, trips=length)
-
-
-def site_of(body: Body) -> Site:
-    code = body.__code__
-    return Site(code.co_filename, code.co_firstlineno, code.co_name)

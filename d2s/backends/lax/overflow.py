@@ -1,8 +1,8 @@
 """Python integers do not overflow; the 32-bit integers that stand for them in a graph do.
 
-Arithmetic on numbers that came from Python is checked where a wrapped result could go unnoticed: on
-Python integer arguments, and on what a staged loop carries. The check feeds the error code. Counting
-by one is not checked: it takes 2**31 steps.
+Arithmetic on numbers that came from Python is checked where a wrapped result could go unnoticed:
+on Python integer arguments, and on what a staged loop carries. The check feeds the error code.
+Counting by one is not checked: it takes 2**31 steps.
 """
 
 from __future__ import annotations

@@ -19,9 +19,18 @@ from jax.extend.core import take_current_trace
 
 from d2s.backends.lax import channels, overflow
 from d2s.backends.lax.channels import Failures, Halt, Scope
-from d2s.backends.lax.trees import FILLER, Difference, Filler, Join, Joined, Leaf, Out, describe
-from d2s.backends.lax.trees import map_leaves
 from d2s.backends.lax.dtypes import Type, cast, type_of
+from d2s.backends.lax.trees import (
+    FILLER,
+    Difference,
+    Filler,
+    Join,
+    Joined,
+    Leaf,
+    Out,
+    describe,
+    map_leaves,
+)
 from d2s.backends.lax.watch import Slot, Watch
 from d2s.errors import Error, Site, StagingError
 
@@ -80,7 +89,7 @@ class Region:
         return outs
 
     def guard(self, carried_only: bool) -> None:
-        """Let the error code tell when a Python integer leaves the range of the graph's integers."""
+        """Let the error code tell when a Python integer leaves the range of 32 bits."""
         jaxpr = self.jaxpr.jaxpr
         self.risky = overflow.risky(jaxpr, carried_only)
         if not self.risky:
@@ -277,9 +286,7 @@ def difference(found: Difference, names: list[str], prefix: str, what: str, site
         code = "D2S011"
     one, other = describe(_shown(found.one)), describe(_shown(found.other))
     return StagingError(
-        f"{subject}: {found.mismatch.why}\n"
-        f"  {first}: {one}\n"
-        f"  {second}: {other}",
+        f"{subject}: {found.mismatch.why}\n  {first}: {one}\n  {second}: {other}",
         code=code,
         site=site,
         fix=found.mismatch.fix,
@@ -309,7 +316,10 @@ def target_names() -> list[str]:
         return []
     names: list[str] = []
     for instruction in dis.get_instructions(frame.f_code):
-        if instruction.offset <= frame.f_lasti or instruction.opname in ("CACHE", "UNPACK_SEQUENCE"):
+        if instruction.offset <= frame.f_lasti or instruction.opname in (
+            "CACHE",
+            "UNPACK_SEQUENCE",
+        ):
             continue
         if instruction.opname.startswith("RETURN") and not names:
             return ["the returned value"]

@@ -60,7 +60,8 @@ def children(value: Any) -> tuple[list[tuple[str, Any]], Make] | None:
         return pairs, lambda parts: kind(*parts)
     leaves, treedef = jax.tree_util.tree_flatten(value, is_leaf=lambda v: v is not value)
     if not (len(leaves) == 1 and leaves[0] is value):
-        return [(f"<{n}>", v) for n, v in enumerate(leaves)], treedef.unflatten
+        unflatten: Make = lambda parts: jax.tree_util.tree_unflatten(treedef, parts)  # noqa: E731
+        return [(f"<{n}>", v) for n, v in enumerate(leaves)], unflatten
     if dataclasses.is_dataclass(value):
         return _dataclass_children(value)
     return None
@@ -190,9 +191,7 @@ class Join:
                 return one.same_as
         elif isinstance(one, Out) and one.same_as is other:
             return other
-        elif isinstance(other, Out) and other.same_as is one:
-            return one
-        elif _same_number(one, other):
+        elif (isinstance(other, Out) and other.same_as is one) or _same_number(one, other):
             return one
         try:
             joined = join(_type(one), _type(other), (_exact(one), _exact(other)))
@@ -230,7 +229,7 @@ def _same_number(one: Any, other: Any) -> bool:
     """Equal Python numbers of one type; 0.0 and -0.0 are different, nan is itself."""
     if type(one) is not type(other) or type(one) not in NUMBERS:
         return False
-    return one == other and repr(one) == repr(other) or (one != one and other != other)
+    return (one == other and repr(one) == repr(other)) or (one != one and other != other)
 
 
 def _same_static(one: Any, other: Any) -> bool:

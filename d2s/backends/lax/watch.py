@@ -193,9 +193,7 @@ def _unchanged(owner: Any, before: Any) -> bool:
         )
     if isinstance(owner, set):
         return owner == before
-    return len(owner) == len(before) and all(
-        a is b for a, b in zip(owner, before, strict=True)
-    )
+    return len(owner) == len(before) and all(a is b for a, b in zip(owner, before, strict=True))
 
 
 def _slots(owner: Any, before: Any) -> list[Slot]:
@@ -207,8 +205,7 @@ def _slots(owner: Any, before: Any) -> list[Slot]:
         return [Slot(owner, k) for k, v in owner.items() if v is not before[k]]
     what = "global names" if isinstance(owner, _Globals) else f"a {type(owner).__name__}"
     raise StagingError(
-        f"{what} is changed where the change depends on a run-time value "
-        f"(it was {_short(before)})",
+        f"{what} is changed where the change depends on a run-time value (it was {_short(before)})",
         code="D2S024",
         fix="keep the values in variables or arrays of fixed size and assign those",
     )
