@@ -18,6 +18,7 @@ from d2s.ops import cond as cond
 from d2s.ops import for_loop as for_loop
 from d2s.ops import not_ as not_
 from d2s.ops import or_ as or_
+from d2s.ops import power as power
 from d2s.ops import quoted as quoted
 from d2s.ops import read as read
 from d2s.ops import shown as shown

@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 from d2s import conversion
 from d2s.backends import backend
 from d2s.errors import ConversionError, without_own_frames
+from d2s.libraries import is_library_file
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -89,6 +90,14 @@ def do_not_convert(function: F) -> F:
 def _parts(function: Any) -> tuple[types.FunctionType, tuple[Any, ...], dict[str, Any]]:
     """The Python function behind a callable, and the arguments it is bound to."""
     if isinstance(function, types.FunctionType):
+        if is_library_file(function.__code__.co_filename) and not conversion.is_made_by_d2s(
+            function
+        ):
+            raise ConversionError(
+                f"{function.__module__}.{function.__qualname__} belongs to a library",
+                code="D2S001",
+                fix="a function of your own that calls it: d2s converts what you hand to it",
+            )
         if not conversion.is_made_by_d2s(function):
             conversion.conversion_of(function)
         return function, (), {}

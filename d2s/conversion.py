@@ -21,6 +21,7 @@ logger = logging.getLogger("d2s")
 
 _SKIP = "__d2s_do_not_convert__"
 _CONVERTED = "__d2s_converted__"
+_ORIGIN = "__d2s_origin__"
 
 
 @dataclass(frozen=True)
@@ -193,7 +194,7 @@ def converted(function: types.FunctionType) -> types.FunctionType:
     if is_made_by_d2s(function):
         return function
     known = function.__dict__.get(_CONVERTED)
-    if known is not None and known.__wrapped__ is function:
+    if known is not None and _is_current(known, function):
         return cast(types.FunctionType, known)
     made = bind(function)
     attributes = {k: v for k, v in function.__dict__.items() if k != _CONVERTED}
@@ -202,8 +203,19 @@ def converted(function: types.FunctionType) -> types.FunctionType:
     made.__dict__.update(attributes)
     made.__kwdefaults__ = function.__kwdefaults__
     made.__dict__["__wrapped__"] = function
+    made.__dict__[_ORIGIN] = function.__code__
     function.__dict__[_CONVERTED] = made
     return made
+
+
+def _is_current(made: types.FunctionType, function: types.FunctionType) -> bool:
+    """Whether a converted function still is what the original would convert to."""
+    return (
+        made.__dict__.get("__wrapped__") is function
+        and made.__dict__.get(_ORIGIN) is function.__code__
+        and made.__defaults__ is function.__defaults__
+        and made.__kwdefaults__ is function.__kwdefaults__
+    )
 
 
 @functools.cache

@@ -140,6 +140,16 @@ def code(tree: ast.AST, unit: Unit, runtime: str, qualname: str) -> types.CodeTy
         outer.body.append(ast.copy_location(ast.Return(tree), tree))
     else:
         assert isinstance(tree, ast.FunctionDef | ast.AsyncFunctionDef)
+        parents = qualname.split(".")[:-1]
+        if parents and parents[-1] != "<locals>" and _has_private_names(tree):
+            # Python mangles them by the name of the class
+            inside = ast.parse(f"class {parents[-1]}: pass").body[0]
+            assert isinstance(inside, ast.ClassDef)
+            inside.body = [tree]
+            outer.body.append(inside)
+            compiled = compile(module, unit.filename, "exec", dont_inherit=True)
+            inner = _only_code(_only_code(_only_code(compiled)))
+            return _renamed(inner, inner.co_qualname, qualname)
         if tree.name not in free:
             # a recursive call looks the name up where the user's does: in the module
             outer.body.insert(0, ast.copy_location(ast.Global([tree.name]), outer.body[0]))
@@ -147,6 +157,11 @@ def code(tree: ast.AST, unit: Unit, runtime: str, qualname: str) -> types.CodeTy
     compiled = compile(module, unit.filename, "exec", dont_inherit=True)
     inner = _only_code(_only_code(compiled))
     return _renamed(inner, inner.co_qualname, qualname)
+
+
+def _has_private_names(tree: ast.AST) -> bool:
+    names = (getattr(n, "attr", getattr(n, "id", "")) for n in ast.walk(tree))
+    return any(name.startswith("__") and not name.endswith("__") for name in names)
 
 
 def _only_code(code: types.CodeType) -> types.CodeType:

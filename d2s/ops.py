@@ -34,20 +34,7 @@ def cond(test: Any, then: Callable[..., Any], orelse: Callable[..., Any], *state
 
 def while_loop(test: Callable[..., Any], body: Callable[..., Any], *state: Any) -> Any:
     """`while`; returns the state, bare when it is one variable."""
-    backend = active()
-    if backend.staging():
-        state = backend.while_loop(test, body, state)
-    elif len(state) == 1:
-        (one,) = state
-        while test(one):
-            one = body(one)
-        return one
-    elif state:
-        while test(*state):
-            state = body(*state)
-    else:
-        while test():
-            body()
+    state = active().while_loop(test, body, state)
     return state[0] if len(state) == 1 else state
 
 
@@ -58,24 +45,8 @@ def for_loop(
     test: Callable[..., Any] | None = None,
 ) -> Any:
     """`for`; `test` is asked after each iteration whether to go on."""
-    backend = active()
-    if backend.staging():
-        state = backend.for_loop(iterable, body, state, test)
-        return state[0] if len(state) == 1 else state
-    if len(state) == 1:
-        (one,) = state
-        for item in iterable:
-            one = body(item, one)
-            if test is not None and not test(one):
-                break
-        return one
-    for item in iterable:
-        out = body(item, *state)
-        if state:
-            state = out
-        if test is not None and not test(*state):
-            break
-    return state
+    state = active().for_loop(iterable, body, state, test)
+    return state[0] if len(state) == 1 else state
 
 
 def try_except(
@@ -84,22 +55,7 @@ def try_except(
     orelse: Callable[[], Any] | None = None,
 ) -> None:
     """`try` with its handlers; what d2s or jax raises about tracing is never caught."""
-    backend = active()
-    if backend.staging():
-        backend.try_except(body, handlers, orelse)
-        return
-    try:
-        body()
-    except BaseException as error:
-        if backend.is_internal(error):
-            raise
-        for kinds, handler in handlers:
-            if kinds is None or isinstance(error, kinds):
-                handler(error)
-                return
-        raise
-    if orelse is not None:
-        orelse()
+    active().try_except(body, handlers, orelse)
 
 
 def and_(first: Any, *rest: Callable[[], Any]) -> Any:
@@ -183,7 +139,7 @@ def read(value: Any, free: bool = False) -> Any:
     if kind is Unbound:
         raise value.error(free)
     if kind is Maybe:
-        return active().read(value)
+        return active().read(value, free)
     return value
 
 
@@ -201,6 +157,13 @@ def shown(value: Any) -> Any:
             fix="return the value and make the text outside the static function",
         )
     return value
+
+
+def power(base: Any, exponent: Any) -> Any:
+    """`**`; a negative power of a Python integer is a float."""
+    if active().is_traced(exponent):
+        return active().power(base, exponent)
+    return base**exponent
 
 
 # -- calls ----------------------------------------------------------------------------------------
@@ -252,6 +215,9 @@ def _call_object(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
 
 def _call_as_it_is(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Library code and its kin: not converted, but the functions handed to it are."""
+    backend = active()
+    if backend.staging():
+        backend.leave(function)
     args = tuple(map(_converted_argument, args))
     if kwargs:
         kwargs = {name: _converted_argument(value) for name, value in kwargs.items()}
@@ -260,7 +226,7 @@ def _call_as_it_is(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
     except Exception as error:
         code = getattr(function, "__code__", None)
         reason = conversion.why_not(function) if code is not None else "it is not plain Python"
-        better = active().unconverted(function, reason, error)
+        better = backend.unconverted(function, reason, error)
         if better is None:
             raise
         raise better from error
@@ -275,6 +241,9 @@ def _converted_argument(value: Any) -> Any:
     if kind is _METHOD and type(value.__func__) is _PYTHON:
         function = _converted_argument(value.__func__)
         return value if function is value.__func__ else _METHOD(function, value.__self__)
+    if kind in (list, tuple):
+        changed = [_converted_argument(item) for item in value]
+        return value if all(a is b for a, b in zip(changed, value, strict=True)) else kind(changed)
     if kind is functools.partial and type(value.func) is _PYTHON:
         return functools.partial(_converted_argument(value.func), *value.args, **value.keywords)
     return value

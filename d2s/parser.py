@@ -155,19 +155,27 @@ def _same(code: types.CodeType, other: types.CodeType) -> bool:
     )
 
 
-def _values(code: types.CodeType) -> list[str]:
-    return [repr(c) for c in code.co_consts if not isinstance(c, types.CodeType)]
+def _values(code: types.CodeType) -> list[object]:
+    return [_shape(c) if isinstance(c, types.CodeType) else repr(c) for c in code.co_consts]
+
+
+def _shape(code: types.CodeType) -> object:
+    return code.co_name, code.co_code, code.co_names, code.co_varnames, _values(code)
 
 
 def _spans(node: ast.Lambda, code: types.CodeType) -> bool:
+    """Whether the code of a lambda stands in the text of this one's body."""
+    body = node.body
     places = [
-        (line, column)
-        for line, _, column, end in code.co_positions()
-        if line is not None and column is not None and end != 0
+        ((line, column), (end_line, end_column))
+        for line, end_line, column, end_column in code.co_positions()
+        if line is not None and end_line is not None and column is not None and end_column
     ]
-    start = (node.lineno, node.col_offset)
-    stop = (node.end_lineno or node.lineno, node.end_col_offset or 0)
-    return all(start <= place <= stop for place in places)
+    if not places:  # some versions of Python give a constant body no place
+        return isinstance(body, ast.Constant) and repr(body.value) in map(repr, code.co_consts)
+    start = (body.lineno, body.col_offset)
+    stop = (body.end_lineno or body.lineno, body.end_col_offset or 0)
+    return all(start <= first and last <= stop for first, last in places)
 
 
 def _without_decorators(node: Definition) -> Definition:

@@ -19,6 +19,7 @@ from d2s import emit
 from d2s.analysis import Flow, Scopes
 from d2s.converters.asserts import Asserts
 from d2s.converters.base import Context, Converter
+from d2s.converters.blocks import mark_unbound
 from d2s.converters.bool_ops import BoolOps
 from d2s.converters.calls import Calls
 from d2s.converters.compare import Compare
@@ -28,6 +29,7 @@ from d2s.converters.for_stmt import ForStmt
 from d2s.converters.formatted import Formatted
 from d2s.converters.if_exp import IfExp
 from d2s.converters.if_stmt import IfStmt
+from d2s.converters.power import Power
 from d2s.converters.try_stmt import TryStmt
 from d2s.converters.unbound import UnboundReads
 from d2s.converters.while_stmt import WhileStmt
@@ -43,7 +45,7 @@ PASSES: tuple[tuple[type[Converter], ...], ...] = (
     # blocks become functions; needs the flow of names, computed on the tree as Exits left it
     (IfStmt, WhileStmt, ForStmt, TryStmt),
     # expressions, also those that the converters above made
-    (UnboundReads, IfExp, BoolOps, Compare, Calls, Asserts, Formatted),
+    (UnboundReads, IfExp, BoolOps, Compare, Power, Calls, Asserts, Formatted),
 )
 
 
@@ -100,6 +102,7 @@ class _Walk:
             self._context.unbound_reads |= self._context.flow.unbound_reads
             self._context.free_unbound_reads |= self._context.flow.free_unbound_reads
             self._children(node)
+            node.body = mark_unbound(self._context.flow.never_bound, node.body[0]) + node.body
             self._context.flow = outer
         else:
             self._children(node)

@@ -7,12 +7,13 @@ every statement bottom-up, then one walk down.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import gast
 
-from d2s.analysis.scopes import FUNCTIONS, Scopes, own_nodes
+from d2s.analysis.scopes import COMPREHENSIONS, FUNCTIONS, Scopes, own_nodes
 
 #: `sets` of code that never completes: what follows is not reached, so nothing is unbound there
 EVERYTHING = None
@@ -54,6 +55,7 @@ class Flow:
         self._summaries: dict[int, tuple[set[str], Sets]] = {}
         self._blocks: dict[int, Block] = {}
         self._doubtful: list[gast.Name] = []
+        self._lazy: list[gast.Name] = []
         self._marked: set[str] = set()
         self._locals = scopes.local_names(function)
         self._order = _first_places(function, scopes.parameters(function))
@@ -66,10 +68,16 @@ class Flow:
             name
             for node in own_nodes(function.body)
             if isinstance(node, FUNCTIONS)
-            for name in _loads(node)
+            for name in _free_loads(node, scopes.free_names(node))
         ]
-        self.unbound_reads = {id(name) for name in self._doubtful if name.id in self._marked}
-        self.free_unbound_reads = {id(name) for name in inner if name.id in self._marked}
+        #: names read before anything can have bound them in this function
+        self.never_bound = self._sorted({n.id for n in self._doubtful} - self._marked)
+        self._marked.update(self.never_bound)
+        lazy = {id(name) for name in self._lazy}
+        self.unbound_reads = {id(name) for name in self._doubtful if id(name) not in lazy}
+        self.free_unbound_reads = {
+            id(name) for name in (*inner, *self._lazy) if name.id in self._marked
+        }
 
     def block(self, node: gast.stmt) -> Block:
         return self._blocks[id(node)]
@@ -242,6 +250,11 @@ class Flow:
             node.body, live | seen, _copy(assigned), self._inside(bound, node.body, block), inner
         )
         self._walk(node.orelse, live, tried, self._inside(bound, node.orelse, block), inner)
+        if assigned is not EVERYTHING:
+            # handlers inside the body may have unbound their names before it failed
+            assigned = assigned - {
+                _handler_name(n) for n in own_nodes(node.body) if isinstance(n, gast.ExceptHandler)
+            }
         for handler in node.handlers:
             # what the body assigned before it failed may or may not be there
             inside = self._inside(bound, handler.body, block)
@@ -275,12 +288,18 @@ class Flow:
         """Remember the reads of names that are not surely assigned here."""
         if node is None or assigned is EVERYTHING:
             return
-        for name in _loads(node, stop=FUNCTIONS):
+        for name in _loads(node):
             if name.id in self._locals and name.id not in assigned:
                 self._doubtful.append(name)
+        for comprehension in _comprehensions(node):
+            # it runs in a function of its own, where the name is free
+            for name in _loads(comprehension):
+                if name.id in self._locals and name.id not in assigned:
+                    self._lazy.append(name)
 
 
-def _loads(node: gast.AST, stop: tuple[type, ...] = ()) -> Iterable[gast.Name]:
+def _loads(node: gast.AST) -> Iterable[gast.Name]:
+    """The names a statement or expression reads; of inner functions what surrounds their bodies."""
     stack = [node]
     while stack:
         one = stack.pop()
@@ -290,8 +309,33 @@ def _loads(node: gast.AST, stop: tuple[type, ...] = ()) -> Iterable[gast.Name]:
         elif isinstance(one, gast.AugAssign) and isinstance(one.target, gast.Name):
             yield one.target
             stack.append(one.value)
-        elif not (stop and isinstance(one, stop)):
+        elif isinstance(one, FUNCTIONS):
+            stack += [*one.args.defaults, *(d for d in one.args.kw_defaults if d is not None)]
+            stack += getattr(one, "decorator_list", [])
+        else:
             stack.extend(gast.iter_child_nodes(one))
+
+
+def _free_loads(function: gast.AST, free: set[str]) -> Iterable[gast.Name]:
+    """The reads of free names in the body of a function, functions inside it included."""
+    body = [function.body] if isinstance(function, gast.Lambda) else function.body
+    for statement in body:
+        for node in gast.walk(statement):
+            if isinstance(node, gast.Name) and isinstance(node.ctx, gast.Load) and node.id in free:
+                yield node
+
+
+#: comprehensions that are functions of their own; from Python 3.12 on only generators are
+_FUNCTIONS_OF_THEIR_OWN = gast.GeneratorExp if sys.version_info >= (3, 12) else COMPREHENSIONS
+
+
+def _comprehensions(node: gast.AST) -> Iterable[gast.AST]:
+    """The parts of comprehensions that run in a function of their own."""
+    for one in gast.walk(node):
+        if isinstance(one, _FUNCTIONS_OF_THEIR_OWN):
+            first, *rest = one.generators
+            yield from (*first.ifs, *rest)
+            yield from (getattr(one, n) for n in ("elt", "key", "value") if hasattr(one, n))
 
 
 def _first_places(function: gast.FunctionDef, parameters: list[str]) -> dict[str, int]:

@@ -54,7 +54,11 @@ class Backend(Protocol):
 
     def not_(self, operand: Any) -> Any: ...
 
-    def read(self, maybe: Maybe) -> Any:
+    def power(self, base: Any, exponent: Any) -> Any:
+        """`**` with an exponent that is not a constant."""
+        ...
+
+    def read(self, maybe: Maybe, free: bool) -> Any:
         """The value of a name that may be unbound at run time."""
         ...
 
@@ -68,6 +72,10 @@ class Backend(Protocol):
 
     def enter(self, function: Any) -> None:
         """A converted function is about to be called while a graph is built."""
+        ...
+
+    def leave(self, function: Any) -> None:
+        """Code that is not converted is about to be called while a graph is built."""
         ...
 
     def is_internal(self, error: BaseException) -> bool:

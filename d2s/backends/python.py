@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from d2s.backends.protocol import Backend, Handler, Thunk
 from d2s.errors import Error
 from d2s.values import Maybe
+
+
+def handler_of(
+    kind: type[BaseException], handlers: tuple[Handler, ...]
+) -> Callable[[BaseException], Any] | None:
+    """The first handler for exceptions of a kind; its classes may come as a thunk."""
+    for kinds, handler in handlers:
+        if isinstance(kinds, types.FunctionType):
+            kinds = kinds()
+        if kinds is None or issubclass(kind, kinds):
+            return handler
+    return None
 
 
 class PythonBackend:
@@ -39,7 +52,7 @@ class PythonBackend:
                 one = body(one)
             return (one,)
         while test(*state):
-            state = body(*state) or state
+            state = body(*state) or ()
         return state
 
     def for_loop(
@@ -49,10 +62,15 @@ class PythonBackend:
         state: tuple[Any, ...],
         test: Callable[..., Any] | None,
     ) -> tuple[Any, ...]:
-        single = len(state) == 1
+        if len(state) == 1:
+            (one,) = state
+            for item in iterable:
+                one = body(item, one)
+                if test is not None and not test(one):
+                    break
+            return (one,)
         for item in iterable:
-            out = body(item, *state)
-            state = (out,) if single else out or state
+            state = body(item, *state) or ()
             if test is not None and not test(*state):
                 break
         return state
@@ -61,23 +79,13 @@ class PythonBackend:
         try:
             body()
         except BaseException as error:
-            handler = self.handler_of(error, handlers)
+            handler = None if self.is_internal(error) else handler_of(type(error), handlers)
             if handler is None:
                 raise
             handler(error)
         else:
             if orelse is not None:
                 orelse()
-
-    def handler_of(
-        self, error: BaseException, handlers: tuple[Handler, ...]
-    ) -> Callable[[BaseException], Any] | None:
-        if isinstance(error, Error):
-            return None
-        for kinds, handler in handlers:
-            if kinds is None or isinstance(error, kinds):
-                return handler
-        return None
 
     def and_(self, first: Any, rest: tuple[Thunk, ...]) -> Any:
         for thunk in rest:
@@ -96,7 +104,11 @@ class PythonBackend:
     def not_(self, operand: Any) -> Any:
         return not operand
 
-    def read(self, maybe: Maybe) -> Any:
+    def power(self, base: Any, exponent: Any) -> Any:
+        """`**` with an exponent that is not a constant."""
+        return base**exponent
+
+    def read(self, maybe: Maybe, free: bool) -> Any:
         raise AssertionError("unreachable: only a staged block makes a Maybe")
 
     def quoted(self, value: Any) -> Any:
@@ -106,6 +118,10 @@ class PythonBackend:
         return function(*args, **kwargs)
 
     def enter(self, function: Any) -> None:
+        return None
+
+    def leave(self, function: Any) -> None:
+        """Code that is not converted is about to be called while a graph is built."""
         return None
 
     def is_internal(self, error: BaseException) -> bool:

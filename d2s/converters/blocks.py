@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gast
 
-from d2s.analysis import Block, Scopes
+from d2s.analysis import Scopes
 from d2s.templates import quote
 
 
@@ -39,10 +39,11 @@ def finish(body: list[gast.stmt], gives: list[str], at: gast.stmt) -> list[gast.
     return [*body, *quote("return gives", last or at, gives=gives)]
 
 
-def mark_unbound(block: Block, at: gast.stmt) -> list[gast.stmt]:
+def mark_unbound(names: list[str], at: gast.stmt) -> list[gast.stmt]:
+    """The statements that mark names as unbound."""
     return [
         statement
-        for name in block.fresh
+        for name in names
         for statement in quote(f"name = d2s.unbound({name!r})", at, name=name)
     ]
 

@@ -41,7 +41,6 @@ REFUSED: dict[type[gast.AST], tuple[str, str]] = {
     gast.AsyncWith: ("`async with`", "call the context manager around the static function"),
     gast.AsyncFunctionDef: ("an asynchronous function", "a function that is not asynchronous"),
 }
-FRAME_READERS = {"locals", "eval", "exec", "vars", "dir"}
 
 
 class Fence(Converter):
@@ -63,8 +62,12 @@ class Fence(Converter):
             self._refuse(node.orelse[0], f"`else` of a `{loop}`", "a flag set before `break`")
         elif isinstance(node, gast.Try) and node.finalbody:
             self._refuse(node.finalbody[0], "`finally`", "the statements after the try block")
-        elif isinstance(node, gast.Call) and getattr(node.func, "id", "") in FRAME_READERS:
+        elif isinstance(node, gast.Call) and self._reads_frame(node):
             self._refuse(node, f"`{node.func.id}()`", "the names themselves")
+
+    def _reads_frame(self, node: gast.Call) -> bool:
+        name = getattr(node.func, "id", "")
+        return name in ("eval", "exec") or (name in ("locals", "vars", "dir") and not node.args)
 
     def _refuse(self, node: gast.AST, what: str, fix: str) -> None:
         site = self.context.unit.site(node)

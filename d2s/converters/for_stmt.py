@@ -54,7 +54,7 @@ class ForStmt(Converter):
             inside = [*quote("target = item", target, target=target, item=item), *inside]
         _, flags = self.context.exits.get(id(node), (node, []))
         call = "d2s.for_loop(iterable, body, *state" + (", test=test)" if flags else ")")
-        statements = mark_unbound(block, node)
+        statements = mark_unbound(block.fresh, node)
         if flags:
             going = quote("return going", node, going=none_of(flags, node))
             statements += function(test, block.takes, set(), going, node)

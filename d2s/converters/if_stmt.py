@@ -35,7 +35,7 @@ class IfStmt(Converter):
 
     def visit_If(self, node: gast.If) -> list[gast.stmt]:
         block = self.block(node)
-        before = mark_unbound(block, node)
+        before = mark_unbound(block.fresh, node)
         if is_python_bool(node.test):
             return [*before, node]
         then, orelse = self.context.names.fresh("then", "else", line=node.lineno)

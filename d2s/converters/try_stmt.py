@@ -25,24 +25,23 @@ def f(x):
 
 from __future__ import annotations
 
+import builtins
+
 import gast
 
 from d2s.converters.base import Converter
 from d2s.converters.blocks import function, mark_unbound
-from d2s.errors import ConversionError
 from d2s.templates import quote, quote_expression
 
 
 class TryStmt(Converter):
     """`try` with `except` and `else`."""
 
-    removes = (gast.Try,)
-
     def visit_Try(self, node: gast.Try) -> list[gast.stmt]:
         block = self.block(node)
         names = self.context.names
         (body,) = names.fresh("try", line=node.lineno)
-        statements = mark_unbound(block, node)
+        statements = mark_unbound(block.fresh, node)
         statements += function(body, [], block.shares, node.body, node)
         handlers = []
         for handler in node.handlers:
@@ -51,12 +50,15 @@ class TryStmt(Converter):
             if handler.name is not None:
                 caught = handler.name if isinstance(handler.name, str) else handler.name.id
                 if caught in block.shares:
-                    # somebody reads the name later: Python leaves it unbound
-                    inside = [
-                        *quote("caught = error", handler, caught=caught, error=error),
-                        *inside,
-                        *quote(f"caught = d2s.unbound({caught!r})", handler, caught=caught),
-                    ]
+                    # somebody reads the name later: Python leaves it unbound in any case
+                    inside = quote(
+                        f"caught = error\ntry:\n    inside\n"
+                        f"finally:\n    caught = d2s.unbound({caught!r})",
+                        handler,
+                        caught=caught,
+                        error=error,
+                        inside=inside,
+                    )
                 else:
                     error = caught
             statements += function(name, [error], block.shares, inside, handler)
@@ -71,17 +73,13 @@ class TryStmt(Converter):
         return statements + quote(template, node, body=body, handlers=handlers, **parts)
 
     def _kind(self, handler: gast.ExceptHandler) -> gast.expr:
-        """The handler's classes; evaluated before the body runs, so only plain names will do."""
+        """The handler's classes; looked up only when needed unless they surely are there."""
         if handler.type is None:
             return quote_expression("None", handler)
         kinds = handler.type.elts if isinstance(handler.type, gast.Tuple) else [handler.type]
-        for kind in kinds:
-            while isinstance(kind, gast.Attribute):
-                kind = kind.value
-            if not isinstance(kind, gast.Name):
-                raise ConversionError(
-                    "the classes of `except` must be names",
-                    site=self.context.unit.site(kind),
-                    fix="bind the classes to a name before the try statement",
-                )
-        return handler.type
+        if all(isinstance(kind, gast.Name) and self._is_there(kind.id) for kind in kinds):
+            return handler.type
+        return quote_expression("lambda: kind", handler.type, kind=handler.type)
+
+    def _is_there(self, name: str) -> bool:
+        return name in self.context.globals or hasattr(builtins, name)

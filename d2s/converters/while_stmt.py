@@ -40,7 +40,7 @@ class WhileStmt(Converter):
         test, body = self.context.names.fresh("test", "body", line=node.lineno)
         call = "d2s.while_loop(test, body, *state)"
         return [
-            *mark_unbound(block, node),
+            *mark_unbound(block.fresh, node),
             *function(test, block.takes, set(), quote("return test", node, test=node.test), node),
             *function(body, block.takes, block.shares, finish(node.body, block.gives, node), node),
             *quote(

@@ -9,11 +9,13 @@ from typing import Any
 
 import jax
 import jax.extend.source_info_util
+import jax.numpy as jnp
 from jax._src.core import trace_ctx
 
 from d2s.backends.lax import branches, channels, handlers, loops, regions
-from d2s.backends.lax.builtin_calls import BUILTINS, has_traced, refuse
+from d2s.backends.lax.builtin_calls import BUILTINS, has_traced, refuse, refuse_unrepeatable
 from d2s.backends.lax.compiled import Compiled
+from d2s.backends.lax.dtypes import is_dynamic, type_of
 from d2s.backends.protocol import Backend, Handler, Thunk
 from d2s.backends.python import PythonBackend
 from d2s.conversion import is_made_by_d2s
@@ -46,6 +48,8 @@ class LaxBackend(PythonBackend):
     def while_loop(
         self, test: Callable[..., Any], body: Callable[..., Any], state: tuple[Any, ...]
     ) -> tuple[Any, ...]:
+        if not self.staging():
+            return super().while_loop(test, body, state)
         return loops.while_loop(test, body, state)
 
     def for_loop(
@@ -55,10 +59,15 @@ class LaxBackend(PythonBackend):
         state: tuple[Any, ...],
         test: Callable[..., Any] | None,
     ) -> tuple[Any, ...]:
+        if not self.staging():
+            return super().for_loop(iterable, body, state, test)
         return loops.for_loop(iterable, body, state, test)
 
     def try_except(self, body: Thunk, handlers_: tuple[Handler, ...], orelse: Thunk | None) -> None:
-        handlers.try_except(body, handlers_, orelse)
+        if not self.staging():
+            super().try_except(body, handlers_, orelse)
+        else:
+            handlers.try_except(body, handlers_, orelse)
 
     def and_(self, first: Any, rest: tuple[Thunk, ...]) -> Any:
         return branches.and_(first, rest)
@@ -71,12 +80,20 @@ class LaxBackend(PythonBackend):
             return ~regions.scalar_predicate(operand)
         return not operand
 
-    def read(self, maybe: Maybe) -> Any:
-        if not self.is_traced(maybe.bound):
-            if not maybe.bound:
-                raise Unbound(maybe.name).error()
-            return maybe.value
-        branches.cond(maybe.bound, lambda: None, lambda: _unbound(maybe.name), ())
+    def power(self, base: Any, exponent: Any) -> Any:
+        if _is_python_integer(base) and _is_python_integer(exponent):
+            raise refuse(
+                "a power of Python integers, which is an integer or a float as the exponent wills",
+                "float(base) ** exponent, or a Python number as exponent",
+            )
+        return base**exponent
+
+    def read(self, maybe: Maybe, free: bool) -> Any:
+        branches_differ = self.is_traced(maybe.bound)
+        if branches_differ:
+            branches.cond(maybe.bound, lambda: None, lambda: _unbound(maybe.name, free), ())
+        elif not maybe.bound:
+            _unbound(maybe.name, free)
         return maybe.value
 
     def quoted(self, value: Any) -> Any:
@@ -106,6 +123,9 @@ class LaxBackend(PythonBackend):
             if not (made and watch.outside):
                 watch.add(function)
 
+    def leave(self, function: Any) -> None:
+        refuse_unrepeatable(function)
+
     def is_internal(self, error: BaseException) -> bool:
         return regions.is_internal(error)
 
@@ -126,8 +146,13 @@ class LaxBackend(PythonBackend):
         return Compiled(function)
 
 
-def _unbound(name: str) -> None:
-    raise Unbound(name).error()
+def _is_python_integer(value: Any) -> bool:
+    kind = type_of(value) if is_dynamic(value) else None
+    return kind is not None and kind.weak and bool(jnp.issubdtype(kind.dtype, jnp.integer))
+
+
+def _unbound(name: str, free: bool) -> None:
+    raise Unbound(name).error(free)
 
 
 def _is_hashable(function: Any) -> bool:

@@ -23,6 +23,7 @@ from d2s.backends.lax.regions import (
 )
 from d2s.backends.lax.trees import FILLER, Difference, Join, Out
 from d2s.backends.lax.watch import Watch
+from d2s.errors import StagingError
 
 #: equations that may run although their value is not needed
 CHEAP = 12
@@ -36,10 +37,11 @@ def cond(
     watch = Watch(then, orelse, *state)
     one = trace(lambda: then(*state), [], watch)
     other = trace(lambda: orelse(*state), [], watch)
-    return join_branches(predicate, one, other)
+    return join_branches(predicate, one, other, watch)
 
 
-def join_branches(predicate: Any, one: Region, other: Region) -> Any:
+def join_branches(predicate: Any, one: Region, other: Region, before: Watch) -> Any:
+    """The branch on two traced pieces of code; `before` knows what existed before them."""
     slots = {**one.slots, **other.slots}
     joining = Join()
     try:
@@ -60,6 +62,7 @@ def join_branches(predicate: Any, one: Region, other: Region) -> Any:
 
         outs = jax.lax.cond(predicate, branch(one, 0), branch(other, 1))
     value, contents, code, payload = fill(tree, outs)
+    channels.joined((value, *contents), joining.replaced, before)
     for (slot, _), content in zip(slots.values(), contents, strict=True):
         slot.set(content)
     if one.code is not None or other.code is not None:
@@ -106,7 +109,19 @@ def _staged(first: Any, rest: tuple[Callable[[], Any], ...], stop_when: bool) ->
         return jnp.where(predicate, True, value) if stop_when else jnp.logical_and(predicate, value)
     now = trace(lambda: first, [], Watch())
     one, other = (now, later) if stop_when else (later, now)
-    return join_branches(predicate, one, other)
+    try:
+        return join_branches(predicate, one, other, watch)
+    except StagingError as error:
+        if error.code != "D2S010" or not later.is_pure:
+            raise
+        # a flag beside a value of one element: what such operands are joined for is their truth
+        one, other = (trace(lambda r=r: _truth(r), [], Watch()) for r in (one, other))
+        return join_branches(predicate, one, other, watch)
+
+
+def _truth(region: Region) -> Any:
+    value = region.run()[region.value.index] if isinstance(region.value, Out) else region.value
+    return scalar_predicate(value) if is_traced(value) else bool(value)
 
 
 def _is_cheap_bool(first: Any, later: Region) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import io
 from collections.abc import Callable
 from typing import Any
 
@@ -78,25 +79,32 @@ def _len(value: Any) -> Any:
     return len(value)
 
 
-def _isinstance(value: Any, kinds: Any) -> bool:
-    if isinstance(value, kinds) or not is_traced(value) or not type_of(value).weak:
-        return isinstance(value, kinds)
-    wanted = kinds if isinstance(kinds, tuple) else (kinds,)
-    if not any(kind in (int, float, complex) for kind in wanted):
-        return False
-    raise refuse(
-        "a type test asks whether a run-time number is a Python number",
-        "the test outside the static function, or the number as a static (hashable) argument",
-    )
-
-
-def _type(*args: Any) -> Any:
-    if len(args) == 1 and is_traced(args[0]) and type_of(args[0]).weak:
+def _refuse_type_test(value: Any) -> None:
+    """In a graph a Python number looks like an array; what it was cannot be asked there."""
+    if is_traced(value) and type_of(value).weak:
         raise refuse(
-            "type() of a run-time number",
+            "what kind of Python value a run-time number is",
             "the test outside the static function, or the number as a static (hashable) argument",
         )
-    return type(*args)
+
+
+def _isinstance(value: Any, kinds: Any) -> bool:
+    _refuse_type_test(value)
+    wanted = kinds if isinstance(kinds, tuple) else (kinds,)
+    if is_traced(value) and any(kind in (np.ndarray, np.generic) for kind in wanted):
+        raise refuse(
+            "whether a run-time value was a NumPy array",
+            "the test outside the static function, or isinstance(x, jax.Array)",
+        )
+    return isinstance(value, kinds)
+
+
+def _of_first(plain: Call) -> Call:
+    def ask(*args: Any) -> Any:
+        _refuse_type_test(args[0])
+        return plain(*args)
+
+    return ask
 
 
 def _number(kind: type, dtype: str) -> Call:
@@ -189,6 +197,34 @@ def _print(*args: Any, **kwargs: Any) -> None:
     )
 
 
+#: modules whose functions give something else on every call, or do something outside
+_UNREPEATABLE = {
+    "random": "jax.random",
+    "numpy.random": "jax.random",
+    "secrets": "jax.random",
+    "uuid": "a value made outside and passed in",
+    "time": "the time taken outside and passed in",
+    "datetime": "the time taken outside and passed in",
+    "warnings": "a warning outside the static function",
+    "logging": "logging outside the static function",
+}
+
+
+def refuse_unrepeatable(function: Any) -> None:
+    """Calls that would happen only while the graph is built."""
+    owner = getattr(function, "__self__", None)
+    if isinstance(owner, io.IOBase):
+        _print()
+    names = (getattr(function, "__module__", None), type(owner).__module__)
+    for name in names:
+        for module, fix in _UNREPEATABLE.items():
+            if isinstance(name, str) and (name == module or name.startswith(module + ".")):
+                label = getattr(function, "__name__", repr(function))
+                raise refuse(
+                    f"{module}.{label} would run only while the graph is built", fix, code="D2S023"
+                )
+
+
 def _next(*args: Any) -> Any:
     iterator = args[0]
     if any(not w.outside or w.knows(iterator) for w in channels.watches()):
@@ -207,7 +243,9 @@ BUILTINS: dict[Any, Call] = {
     reversed: _reversed,
     len: _len,
     isinstance: _isinstance,
-    type: _type,
+    type: _of_first(type),
+    hasattr: _of_first(hasattr),
+    getattr: _of_first(getattr),
     int: _number(int, "int64"),
     float: _number(float, "float64"),
     bool: _number(bool, "bool"),

@@ -23,6 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import take_current_trace
 
+from d2s.backends.lax.trees import Leaf, children, map_leaves
 from d2s.backends.lax.watch import Slot, Watch
 from d2s.errors import IntegerOverflow, Site
 from d2s.libraries import is_library_file
@@ -58,7 +59,7 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class _Later:
+class _Later(Leaf):
     """An argument of an exception that is a run-time value: the n-th of its quoted values."""
 
     number: int
@@ -66,9 +67,11 @@ class _Later:
 
 def _filled(argument: Any, quotes: list[tuple[Any, str]]) -> Any:
     """An argument of an exception with the run-time values in it."""
-    if isinstance(argument, _Later):
-        return quotes[argument.number][0]
-    if isinstance(argument, str):
+    if not isinstance(argument, str):
+        return map_leaves(
+            lambda leaf: quotes[leaf.number][0] if isinstance(leaf, _Later) else leaf, argument
+        )
+    if quotes:
         for n, (value, spec) in enumerate(quotes):
             shown = repr(value) if spec == _REPR else format(value, spec)
             argument = argument.replace(_TOKEN.format(n) + spec + _END, shown)
@@ -131,6 +134,8 @@ class Scope:
         self.numbers: set[int] = set()
         self.snapshots: list[tuple[Any, dict[tuple[int, Any], tuple[Slot, Any]]]] = []
         self.quotes: dict[int, tuple[Any, str]] = {}
+        #: containers that were joined: in place, a change of one could be one of another, too
+        self.joined: list[Watch] = []
 
     def merge(self, code: Any, payload: dict[int, list[Any]], numbers: set[int]) -> None:
         """A failure may have happened just now; one that happened earlier stays the first."""
@@ -170,11 +175,16 @@ class Scope:
         """The number of a failure, and the run-time values that its message quotes."""
         quotes: list[tuple[Any, str]] = []
         args: list[Any] = []
+
+        def later(leaf: Any) -> Any:
+            if not isinstance(leaf, jax.core.Tracer):
+                return leaf
+            quotes.append((leaf, ""))
+            return _Later(len(quotes) - 1)
+
         for argument in error.args:
-            if isinstance(argument, jax.core.Tracer):
-                quotes.append((argument, ""))
-                argument = _Later(len(quotes) - 1)
-            elif isinstance(argument, str):
+            argument = map_leaves(later, argument)
+            if isinstance(argument, str):
                 for n, (value, spec) in self.quotes.items():
                     token = _TOKEN.format(n) + spec + _END
                     if token in argument:
@@ -202,6 +212,11 @@ _stack = _Stack()
 
 def current() -> Scope | None:
     return _stack.scopes[-1] if _stack.scopes else None
+
+
+def root() -> Scope:
+    """The scope of the whole function that is being traced."""
+    return _stack.scopes[0]
 
 
 def watches() -> list[Watch]:
@@ -246,6 +261,32 @@ def set_aside() -> Iterator[None]:
         yield
     finally:
         _stack.scopes, _stack.watches, _stack.loops = before
+
+
+def joined(value: Any, replaced: list[Any], before: Watch) -> None:
+    """Containers in `value` stand for those in `replaced` now, which other names may still have.
+
+    A change in place of either would have to be one of the other, or not, as a run-time value
+    wills: it is refused when the function ends.
+    """
+    if _stack.scopes:
+        fresh = [c for c in _mutable_containers(value) if not before.knows(c)]
+        old = [c for c in replaced if before.knows(c) and _is_mutable(c)]
+        _stack.scopes[0].joined += [Watch(container) for container in (*fresh, *old)]
+
+
+def _mutable_containers(value: Any) -> Iterator[Any]:
+    parts = children(value)
+    if parts is not None:
+        if _is_mutable(value):
+            yield value
+        for _, part in parts[0]:
+            yield from _mutable_containers(part)
+
+
+def _is_mutable(value: Any) -> bool:
+    params = getattr(value, "__dataclass_params__", None)
+    return isinstance(value, list | dict) or (params is not None and not params.frozen)
 
 
 def report(code: Any, payload: dict[int, list[Any]], numbers: set[int], failures: Failures) -> None:

@@ -10,6 +10,7 @@ import re
 import threading
 import types
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import jax
@@ -19,7 +20,7 @@ import numpy as np
 from d2s.backends.lax import channels
 from d2s.backends.lax.channels import Failures, Halt, Scope
 from d2s.backends.lax.dtypes import NUMBERS, fits, is_dynamic, type_of
-from d2s.backends.lax.regions import is_tracer_error, trace
+from d2s.backends.lax.regions import Escaped, is_tracer_error, trace
 from d2s.backends.lax.trees import Out, children, map_leaves
 from d2s.backends.lax.watch import Watch
 from d2s.errors import Error, Site, StagingError
@@ -117,6 +118,16 @@ class _Entry:
         self.run = jax.jit(graph)
 
 
+class _Tracing(threading.local):
+    """Which functions this thread is building graphs of."""
+
+    def __init__(self) -> None:
+        self.running: set[Compiled] = set()
+
+
+_tracing = _Tracing()
+
+
 class Compiled:
     """Callable; one graph per structure and type of arguments, rebuilt when its world changes."""
 
@@ -126,6 +137,8 @@ class Compiled:
         self._lock = threading.RLock()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self in _tracing.running:
+            return self.function(*args, **kwargs)  # a recursion is part of the graph being built
         leaves: list[Any] = []
         key: list[Any] = []
         for arg in args:
@@ -242,10 +255,18 @@ class Compiled:
     def trace(self, entry: _Entry, leaves: tuple[Any, ...]) -> Any:
         """Build the graph: run the converted function once on abstract values."""
         scope = Scope(Failures())
-        with channels.set_aside(), channels.entered(scope):
+        with self._running(), channels.set_aside(), channels.entered(scope):
             if any(_is_python_int(leaf) for leaf in leaves):
                 return self._trace_exact(entry, leaves, scope)
             return self._result(scope, *self._call(entry, leaves, scope))
+
+    @contextmanager
+    def _running(self) -> Iterator[None]:
+        before, _tracing.running = _tracing.running, {*_tracing.running, self}
+        try:
+            yield
+        finally:
+            _tracing.running = before
 
     def _call(self, entry: _Entry, leaves: tuple[Any, ...], scope: Scope) -> tuple[Any, Watch]:
         """Run the function; what it changes outside is refused, what it fails with recorded."""
@@ -266,6 +287,7 @@ class Compiled:
                         raise
                     scope.fail(error)
             _refuse_changes(watch, containers, self._name)
+            _refuse_aliases(channels.root().joined, self._name)
         finally:
             watch.undo()
         entry.watches.append(watch)
@@ -278,11 +300,18 @@ class Compiled:
         def run(*inputs: Any) -> Any:
             inner = channels.current()
             assert inner is not None, "a region has a scope"
-            value, watch = self._call(entry, inputs, inner)
+            try:
+                value, watch = self._call(entry, inputs, inner)
+            except Exception as error:
+                raise Escaped(error) from error
             seen.append(watch)
             return value
 
-        region = trace(run, [type_of(leaf) for leaf in leaves], Watch(outside=True), root=True)
+        try:
+            kinds = [type_of(leaf) for leaf in leaves]
+            region = trace(run, kinds, Watch(outside=True), root=True)
+        except Escaped as escaped:
+            raise escaped.error from escaped.error.__cause__
         outs = region.run(*leaves)
 
         def put(leaf: Any) -> Any:
@@ -399,12 +428,30 @@ def _template_of_result(value: Any, outs: list[Any], watch: Watch) -> Build:
         outs.append(value)
         position = len(outs) - 1
         return _only_leaf if position == 0 else lambda leaves: leaves[position]
-    parts = None if watch.knows(value) else children(value)
-    if parts is None:
+    if watch.knows(value):
         return lambda leaves: value
-    builds = [_template_of_result(part, outs, watch) for _, part in parts[0]]
-    make = parts[1]
-    return lambda leaves: make([build(leaves) for build in builds])
+    parts = children(value)
+    if parts is not None:
+        builds = [_template_of_result(part, outs, watch) for _, part in parts[0]]
+        make = parts[1]
+        return lambda leaves: make([build(leaves) for build in builds])
+    if isinstance(value, set):
+        return lambda leaves: set(value)
+    if not _is_same_on_every_call(value):
+        raise StagingError(
+            f"a {type(value).__name__} made inside a static function cannot be returned from it",
+            code="D2S031",
+            fix="arrays, numbers, texts, or lists, dicts and dataclasses of those",
+        )
+    return lambda leaves: value
+
+
+def _is_same_on_every_call(value: Any) -> bool:
+    """Whether a value can be made once, while the graph is built, and returned by every call."""
+    if isinstance(value, types.FunctionType):
+        return not any(isinstance(found, jax.core.Tracer) for found in Watch(value).reached())
+    plain = (str, bytes, enum.Enum, type, types.ModuleType, range, slice, frozenset, np.dtype)
+    return value is None or type(value) in NUMBERS or isinstance(value, plain)
 
 
 def _objects(value: Any) -> list[Any]:
@@ -417,16 +464,25 @@ def _objects(value: Any) -> list[Any]:
 
 
 def _refuse_changes(watch: Watch, containers: Watch, name: str) -> None:
-    for found, what in ((watch, "something outside it"), (containers, "an argument")):
+    for found, what in ((watch, ""), (containers, " of an argument")):
         for owner, _ in found.changed():
-            kind = "a variable of an enclosing function or module"
-            if isinstance(owner, list | dict | set | np.ndarray):
-                kind = f"a {type(owner).__name__}"
+            label = found.label(owner)
             found.undo()
             raise StagingError(
-                f"{name} changes {what} ({kind}); a compiled call would not repeat that",
+                f"{name} changes {label}{what}; a compiled call would not repeat that",
                 code="D2S024",
                 fix="return the new value and store it outside",
+            )
+
+
+def _refuse_aliases(joined: list[Watch], name: str) -> None:
+    for watch in joined:
+        for owner, _ in watch.changed():
+            raise StagingError(
+                f"{name} changes {watch.label(owner)} in place that came out of, or went into, a "
+                "branch or loop on a run-time value; who else sees the change cannot be known",
+                code="D2S024",
+                fix="a new list, dict or object instead of the change in place",
             )
 
 

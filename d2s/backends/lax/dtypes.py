@@ -83,6 +83,12 @@ def join(one: Type, other: Type, exact: tuple[object, object] = (None, None)) ->
         other.dtype, jax.dtypes.extended
     ):
         raise Mismatch("D2S010", "the dtypes differ", "values of one dtype on both sides")
+    if jnp.bool_ in (one.dtype, other.dtype):
+        raise Mismatch(
+            "D2S010",
+            "one side is a bool, the other a number",
+            "int(...) or bool(...) around one of them",
+        )
     dtype = jnp.result_type(_promotable(one), _promotable(other))
     joined = Type(one.shape, dtype, one.weak and other.weak)
     for side, value in zip((one, other), exact, strict=True):
@@ -100,17 +106,14 @@ def _check_lossless(side: Type, joined: Type, value: object) -> None:
     if side.dtype == joined.dtype or not jnp.issubdtype(side.dtype, jnp.integer):
         return
     if jnp.issubdtype(joined.dtype, jnp.integer):
-        fits = _iinfo(joined.dtype).bits > _iinfo(side.dtype).bits
-        if (
-            side.weak
-            or fits
-            or jnp.issubdtype(joined.dtype, jnp.signedinteger)
-            == jnp.issubdtype(side.dtype, jnp.signedinteger)
-        ):
+        inner, outer = _iinfo(side.dtype), _iinfo(joined.dtype)
+        if type(value) is int and outer.min <= value <= outer.max:
+            return
+        if outer.min <= inner.min and inner.max <= outer.max:
             return
         raise Mismatch(
             "D2S012",
-            f"{side} does not fit into {joined}",
+            f"{side if value is None else value} does not fit into {joined}",
             "an explicit .astype(...) on the side that may be converted",
         )
     exactly = 2 ** (_finfo(joined.dtype).nmant + 1)

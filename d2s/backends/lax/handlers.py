@@ -12,7 +12,8 @@ from d2s.backends.lax.channels import Halt, Scope
 from d2s.backends.lax.regions import _at_failure, failures, is_internal, select
 from d2s.backends.lax.watch import Slot, Watch
 from d2s.backends.protocol import Handler, Thunk
-from d2s.errors import StagingError
+from d2s.backends.python import handler_of
+from d2s.errors import Error, StagingError
 
 
 def try_except(body: Thunk, handlers: tuple[Handler, ...], orelse: Thunk | None) -> None:
@@ -44,10 +45,7 @@ def try_except(body: Thunk, handlers: tuple[Handler, ...], orelse: Thunk | None)
 
 
 def _handler_of(kind: type[BaseException], handlers: tuple[Handler, ...]) -> Any:
-    for kinds, handler in handlers:
-        if kinds is None or issubclass(kind, kinds):
-            return handler
-    return None
+    return None if issubclass(kind, Error) else handler_of(kind, handlers)
 
 
 def _written_before_failure(scope: Scope, watch: Watch) -> list[tuple[Slot, Any, Any]]:

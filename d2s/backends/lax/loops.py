@@ -6,6 +6,7 @@ values until that point is reached; the last trace is the graph that runs.
 
 from __future__ import annotations
 
+import dis
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +16,6 @@ import jax.numpy as jnp
 
 from d2s.backends.lax import channels
 from d2s.backends.lax.branches import cond
-from d2s.backends.lax.channels import Halt
 from d2s.backends.lax.dtypes import NUMBERS, Mismatch, Type, cast, is_dynamic, type_of
 from d2s.backends.lax.regions import (
     Region,
@@ -40,9 +40,10 @@ from d2s.backends.lax.trees import (
     Out,
     leaves,
     map_leaves,
+    nodes,
 )
 from d2s.backends.lax.watch import Slot, Watch
-from d2s.errors import Error, Site, StagingError
+from d2s.errors import Error, StagingError
 from d2s.values import Maybe, Unbound
 
 State = tuple[Any, ...]
@@ -105,6 +106,9 @@ class Plan:
     carried: list[Joined]
     slots: list[Slot]
     with_code: bool
+    #: what existed before the loop, and the containers that its state replaces
+    before: Watch
+    replaced: list[Any]
 
     def inputs(self, carry: list[Any]) -> list[Any]:
         """Inputs of the body's graph: what is carried, and what stays as it was."""
@@ -171,7 +175,8 @@ def settle(
             what = "before the loop|after an iteration"
             raise difference(found, labels, "", what, site) from None
         if all(isinstance(j.sides[0], Hole) and j.type == j.sides[0].type for j in joining.dynamic):
-            return Plan(region, holes, tree, joining.dynamic, shared, with_code)
+            replaced = [v for value in (*state, *(s.get() for s in shared)) for v in nodes(value)]
+            return Plan(region, holes, tree, joining.dynamic, shared, with_code, watch, replaced)
         plan = map_leaves(_next_hole, tree)
     raise StagingError(
         f"the types of {', '.join(names)} do not settle",
@@ -278,8 +283,6 @@ def _becomes_traced(test: Body, body: Body, state: State) -> bool:
 
         try:
             region = trace(run, [h.type for h in holes], watch)
-        except Halt:
-            return False
         except Exception as error:
             if is_internal(error):
                 return False  # Python's own loop will say it better, if it is reached at all
@@ -291,6 +294,8 @@ def _becomes_traced(test: Body, body: Body, state: State) -> bool:
             return True
         if not go:
             return False
+        if region.code is not None and _is_constant(test):
+            return True  # only a failure at run time ends it
         try:
             grown = _tracedness(plan, list(after))
         except Difference:
@@ -299,6 +304,12 @@ def _becomes_traced(test: Body, body: Body, state: State) -> bool:
             return False
         plan = grown
     return False
+
+
+def _is_constant(test: Body) -> bool:
+    """``while True``: the test reads nothing."""
+    loads = ("LOAD_FAST", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_CLOSURE")
+    return not any(i.opname.startswith(loads) for i in dis.get_instructions(test.__code__))
 
 
 def _tracedness(plan: list[Any], after: list[Any]) -> list[Any] | None:
@@ -323,9 +334,9 @@ def _tracedness(plan: list[Any], after: list[Any]) -> list[Any] | None:
 def _stage_tested(go: Any, test: Body, body: Body, state: State) -> State:
     """A loop whose test was evaluated already and came out as a run-time value."""
 
-    def step(_: Any, *values: Any) -> State:
+    def step(_: Any, *values: Any) -> Any:
         after = _as_tuple(body(*values), len(values))
-        return (test(*after), *after)
+        return (test(*after), *after) if after else test()
 
     flag = scalar_predicate(go)
     done = _stage_while(lambda go, *_: go, step, (flag, *state), _names(body, 0))
@@ -478,6 +489,8 @@ def _finish(
 
     tree = [bound(value) for value in plan.tree]
     state = [map_leaves(put, value) for value in tree]
+    if plan.carried:
+        channels.joined(state, plan.replaced, plan.before)
     for slot, value in zip(plan.slots, state[count:], strict=True):
         slot.set(value)
     if code is not None:

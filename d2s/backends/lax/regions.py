@@ -47,16 +47,30 @@ TRACER_ERRORS = (
 )
 
 
-def is_tracer_error(error: BaseException) -> bool:
+_SPEAKS_OF_TRACING = ("Tracer", "JAX arrays are immutable", "out of bounds for int32")
+
+
+def is_tracer_error(error: BaseException | None) -> bool:
     """Whether an exception says that a run-time value was used as a Python value."""
-    return isinstance(error, TRACER_ERRORS) or (
-        isinstance(error, TypeError | ValueError | IndexError | AttributeError | KeyError)
-        and "Tracer" in str(error)
-    )
+    if isinstance(error, TRACER_ERRORS):
+        return True
+    kinds = (TypeError, ValueError, IndexError, AttributeError, KeyError, OverflowError)
+    if not isinstance(error, kinds):
+        return False
+    text = str(error)
+    # numpy wraps what jax raises into errors of its own
+    return any(part in text for part in _SPEAKS_OF_TRACING) or is_tracer_error(error.__cause__)
 
 
 def is_internal(error: BaseException) -> bool:
     return isinstance(error, Error | Halt | RecursionError) or is_tracer_error(error)
+
+
+class Escaped(BaseException):
+    """Carries an exception through a region that must not make an error code of it."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
 
 
 def is_traced(value: object) -> bool:

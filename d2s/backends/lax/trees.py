@@ -122,11 +122,19 @@ class Difference(Exception):
         self.path, self.mismatch, self.one, self.other = path, mismatch, one, other
 
 
+def nodes(value: Any) -> list[Any]:
+    """The containers in a value, itself included."""
+    parts = children(value)
+    return [] if parts is None else [value, *(n for _, part in parts[0] for n in nodes(part))]
+
+
 class Join:
     """Joins two values leaf by leaf; collects the leaves that become run-time values."""
 
     def __init__(self) -> None:
         self.dynamic: list[Joined] = []
+        #: containers whose place a new one takes
+        self.replaced: list[Any] = []
 
     def join(self, one: Any, other: Any, path: str = "") -> Any:
         if one is other and not isinstance(one, Out):
@@ -159,8 +167,7 @@ class Join:
             self.join(a, b, path + name)
             for (name, a), (_, b) in zip(first[0], second[0], strict=True)
         ]
-        if all(a is b for a, (_, b) in zip(parts, first[0], strict=True)):
-            return one
+        self.replaced += [one, other]
         return first[1](parts)
 
     def _join_doubtful(self, one: Any, other: Any, path: str) -> Any:

@@ -8,7 +8,9 @@ undone.
 
 from __future__ import annotations
 
+import dis
 import functools
+import sys
 import types
 from collections import deque
 from collections.abc import Iterator
@@ -18,11 +20,12 @@ import jax
 import numpy as np
 
 from d2s.conversion import is_made_by_d2s
-from d2s.errors import StagingError
+from d2s.errors import Site, StagingError
 from d2s.libraries import is_library_file
 
 EMPTY = object()
-_ATOMS = (str, bytes, int, float, complex, bool, type(None), types.ModuleType, type, range, slice)
+_ATOMS = (str, bytes, int, float, complex, bool, type(None), types.ModuleType, range, slice)
+_OWN_MARKS = ("__d2s_converted__", "__d2s_bound__")
 
 
 class Slot:
@@ -34,10 +37,14 @@ class Slot:
     def get(self) -> Any:
         if isinstance(self.owner, types.CellType):
             return _contents(self.owner)
+        if isinstance(self.owner, _Slots):
+            return getattr(self.owner.owner, self.key)
         return self.owner[self.key]
 
     def set(self, value: Any) -> None:
-        if not isinstance(self.owner, types.CellType):
+        if isinstance(self.owner, _Slots):
+            object.__setattr__(self.owner.owner, self.key, value)
+        elif not isinstance(self.owner, types.CellType):
             self.owner[self.key] = value
         elif value is EMPTY:
             del self.owner.cell_contents
@@ -67,6 +74,8 @@ class Watch:
         self.outside = outside
         self._seen: dict[int, Any] = {}
         self._snapshots: list[tuple[Any, Any]] = []
+        self._names: list[tuple[dict[str, Any], str, Any]] = []
+        self._labels: dict[int, str] = {}
         for root in roots:
             self.add(root)
 
@@ -79,6 +88,10 @@ class Watch:
             self._seen[id(value)] = value
             stack.extend(self._take(value))
 
+    def reached(self) -> list[Any]:
+        """Everything that was looked at."""
+        return list(self._seen.values())
+
     def knows(self, value: Any) -> bool:
         return id(value) in self._seen
 
@@ -86,6 +99,8 @@ class Watch:
         """Snapshot one object; returns what it reaches."""
         if isinstance(value, types.FunctionType):
             return self._take_function(value)
+        if isinstance(value, type):
+            return self._take_class(value)
         if isinstance(value, types.MethodType):
             return [value.__func__, value.__self__]
         if isinstance(value, functools.partial):
@@ -113,8 +128,28 @@ class Watch:
         if type(value).__module__.startswith("d2s."):
             # of what is ours only the user's function behind a static one can be read
             return [getattr(value, "original", None)]
+        reached: list[Any] = [type(value)]
         attributes = getattr(value, "__dict__", None)
-        return [attributes] if type(attributes) is dict else []
+        if type(attributes) is dict:
+            self._labels[id(attributes)] = f"an attribute of a {type(value).__name__}"
+            reached.append(attributes)
+        names = _slot_names(type(value))
+        if names:
+            held = {n: getattr(value, n, EMPTY) for n in names}
+            owner = _Slots(value)
+            self._labels[id(owner)] = f"an attribute of a {type(value).__name__}"
+            self._snapshots.append((owner, held))
+            reached += held.values()
+        return reached
+
+    def _take_class(self, kind: type) -> list[Any]:
+        """Attributes of the user's classes; those of libraries stay as they are."""
+        if is_library_class(kind):
+            return []
+        held = {n: v for n, v in vars(kind).items() if n not in ("__dict__", "__weakref__")}
+        self._labels[id(kind)] = f"an attribute of the class {kind.__name__}"
+        self._snapshots.append((kind, held))
+        return [*held.values(), *kind.__bases__]
 
     def _take_function(self, function: types.FunctionType) -> list[Any]:
         reached: list[Any] = list(function.__closure__ or ())
@@ -122,25 +157,56 @@ class Watch:
             # d2s wraps the user's functions in functions of its own; those of others are theirs
             own = function.__module__.startswith("d2s.")
             return [_contents(cell) for cell in reached] if own else []
-        names = _global_names(function.__code__)
-        bound = {n: function.__globals__[n] for n in names if n in function.__globals__}
-        if bound:
-            self._snapshots.append((_Globals(function.__globals__), bound))
-        return [*reached, *bound.values(), function.__defaults__, function.__kwdefaults__]
+        for name, cell in zip(function.__code__.co_freevars, reached, strict=True):
+            self._labels.setdefault(id(cell), f"the variable `{name}` of an enclosing function")
+        space = function.__globals__
+        for name in _global_names(function.__code__):
+            value = space.get(name, EMPTY)
+            self._names.append((space, name, value))
+            reached.append(value)
+        if not is_made_by_d2s(function):
+            held = {n: getattr(function, n) for n in ("__code__", "__defaults__", "__kwdefaults__")}
+            self._labels[id(function)] = f"the function {function.__name__}"
+            self._snapshots.append((function, held))
+            own = {n: v for n, v in function.__dict__.items() if n not in _OWN_MARKS}
+            view = _Attributes(function)
+            self._labels[id(view)] = f"an attribute of the function {function.__name__}"
+            self._snapshots.append((view, own))
+        return [*reached, function.__defaults__, function.__kwdefaults__]
 
     def changed(self) -> Iterator[tuple[Any, Any]]:
         for owner, before in self._snapshots:
             if not _unchanged(owner, before):
                 yield owner, before
+        for space, name, before in self._names:
+            if space.get(name, EMPTY) is not before:
+                yield _Global(space, name), before
 
     def is_unchanged(self) -> bool:
-        return next(self.changed(), None) is None
+        for space, name, before in self._names:
+            if space.get(name, EMPTY) is not before:
+                return False
+        return all(_unchanged(owner, before) for owner, before in self._snapshots)
+
+    def label(self, owner: Any) -> str:
+        """What a user calls the thing that changed."""
+        if isinstance(owner, _Global):
+            return f"the global name `{owner.name}`"
+        return self._labels.get(id(owner), f"a {type(owner).__name__}")
 
     def slots(self) -> list[Slot]:
         """The places whose value changed; refuses changes that are more than a new value."""
         found: list[Slot] = []
         for owner, before in self.changed():
-            found += _slots(owner, before)
+            places = _slots(owner, before)
+            if places is None:
+                raise StagingError(
+                    f"{self.label(owner)} is changed where the change depends on a run-time value",
+                    code="D2S024",
+                    site=_here(),
+                    fix="keep the values in variables or arrays of fixed size and assign those",
+                )
+            found += places
         return found
 
     def cells(self) -> list[Slot]:
@@ -148,30 +214,99 @@ class Watch:
         return [Slot(o, None) for o, _ in self._snapshots if isinstance(o, types.CellType)]
 
     def undo(self) -> None:
-        for owner, before in self.changed():
+        for owner, before in list(self.changed()):
             if isinstance(owner, types.CellType):
                 Slot(owner, None).set(before)
+            elif isinstance(owner, _Global):
+                owner.restore(before)
             elif isinstance(owner, np.ndarray):
                 owner[...] = before
             elif isinstance(owner, list | bytearray):
                 owner[:] = before
-            elif isinstance(owner, _Globals):
-                owner.globals.update(before)
+            elif isinstance(owner, type | types.FunctionType | _Slots):
+                _restore_attributes(owner, before)
+            elif isinstance(owner, _Attributes):
+                marks = {n: v for n, v in owner.items.items() if n in _OWN_MARKS}
+                owner.items.clear()
+                owner.items.update(before | marks)
             else:
                 owner.clear()
                 owner.extend(before) if isinstance(owner, deque) else owner.update(before)
 
 
-class _Globals:
-    """The global names that a function reads."""
+class _Global:
+    """A global name."""
 
-    def __init__(self, names: dict[str, Any]) -> None:
-        self.globals = names
+    def __init__(self, space: dict[str, Any], name: str) -> None:
+        self.space, self.name = space, name
+
+    def restore(self, before: Any) -> None:
+        if before is EMPTY:
+            del self.space[self.name]
+        else:
+            self.space[self.name] = before
+
+
+class _Slots:
+    """The attributes that a class keeps in `__slots__`."""
+
+    def __init__(self, owner: Any) -> None:
+        self.owner = owner
+
+
+class _Attributes:
+    """The attributes of a function."""
+
+    def __init__(self, function: types.FunctionType) -> None:
+        self.items = function.__dict__
+
+
+def _restore_attributes(owner: Any, before: dict[str, Any]) -> None:
+    target = owner.owner if isinstance(owner, _Slots) else owner
+    setter = setattr if isinstance(owner, type | types.FunctionType) else object.__setattr__
+    for name in [n for n in _attributes(owner, before) if n not in before]:
+        delattr(target, name)
+    for name, value in before.items():
+        if _attribute(owner, name) is not value:
+            delattr(target, name) if value is EMPTY else setter(target, name, value)
+
+
+def _attributes(owner: Any, before: dict[str, Any]) -> list[str]:
+    if isinstance(owner, type):
+        return [n for n in vars(owner) if n not in ("__dict__", "__weakref__")]
+    return list(before)
+
+
+def _attribute(owner: Any, name: str) -> Any:
+    if isinstance(owner, type):
+        return vars(owner).get(name, EMPTY)
+    return getattr(owner.owner if isinstance(owner, _Slots) else owner, name, EMPTY)
+
+
+@functools.cache
+def _slot_names(kind: type) -> tuple[str, ...]:
+    names: list[str] = []
+    for base in kind.__mro__:
+        slots = vars(base).get("__slots__", ())
+        names += [slots] if isinstance(slots, str) else list(slots)
+    hidden = ("__dict__", "__weakref__")
+    return tuple(n for n in names if n not in hidden and not n.startswith("__"))
+
+
+@functools.cache
+def is_library_class(kind: type) -> bool:
+    if kind.__module__ in ("builtins", "__main__") or not hasattr(sys, "modules"):
+        return kind.__module__ == "builtins"
+    module = sys.modules.get(kind.__module__)
+    filename = getattr(module, "__file__", None)
+    return filename is None or is_library_file(filename)
 
 
 @functools.lru_cache(maxsize=4096)
 def _global_names(code: types.CodeType) -> tuple[str, ...]:
-    names = dict.fromkeys(code.co_names)
+    """The names that a function, and the functions inside it, look up in its module."""
+    loads = ("LOAD_GLOBAL", "LOAD_NAME")
+    names = {i.argval: None for i in dis.get_instructions(code) if i.opname in loads}
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             names |= dict.fromkeys(_global_names(constant))
@@ -181,9 +316,13 @@ def _global_names(code: types.CodeType) -> tuple[str, ...]:
 def _unchanged(owner: Any, before: Any) -> bool:
     if isinstance(owner, types.CellType):
         return _contents(owner) is before
-    if isinstance(owner, _Globals):
-        now = owner.globals
-        return all(now.get(name, EMPTY) is value for name, value in before.items())
+    if isinstance(owner, type | types.FunctionType | _Slots):
+        if len(_attributes(owner, before)) != len(before):
+            return False
+        return all(_attribute(owner, name) is value for name, value in before.items())
+    if isinstance(owner, _Attributes):
+        now = {n: v for n, v in owner.items.items() if n not in _OWN_MARKS}
+        return now.keys() == before.keys() and all(now[n] is before[n] for n in now)
     if isinstance(owner, np.ndarray):
         return bool(np.array_equal(owner, before, equal_nan=owner.dtype.kind in "fc"))
     if isinstance(owner, dict):
@@ -196,21 +335,23 @@ def _unchanged(owner: Any, before: Any) -> bool:
     return len(owner) == len(before) and all(a is b for a, b in zip(owner, before, strict=True))
 
 
-def _slots(owner: Any, before: Any) -> list[Slot]:
+def _slots(owner: Any, before: Any) -> list[Slot] | None:
+    """The places of an object whose value changed; None when it changed in another way."""
     if isinstance(owner, types.CellType):
         return [Slot(owner, None)]
     if isinstance(owner, list) and len(owner) == len(before):
         return [Slot(owner, n) for n, v in enumerate(owner) if v is not before[n]]
     if isinstance(owner, dict) and list(owner) == list(before):
         return [Slot(owner, k) for k, v in owner.items() if v is not before[k]]
-    what = "global names" if isinstance(owner, _Globals) else f"a {type(owner).__name__}"
-    raise StagingError(
-        f"{what} is changed where the change depends on a run-time value (it was {_short(before)})",
-        code="D2S024",
-        fix="keep the values in variables or arrays of fixed size and assign those",
-    )
+    if isinstance(owner, _Slots) and EMPTY not in before.values():
+        names = [n for n, v in before.items() if _attribute(owner, n) is not v]
+        return [Slot(owner, n) for n in names]
+    return None
 
 
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+def _here() -> Site:
+    """The line of the user's that is running."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and is_library_file(frame.f_code.co_filename):
+        frame = frame.f_back
+    return Site(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)

@@ -53,7 +53,7 @@ def f(x):
     def except_8(error_8):
         nonlocal y
         y = 3
-    d2s.try_except(try_2, ((KeyError, OSError), except_4), (e.E, except_6), (None, except_8))
+    d2s.try_except(try_2, ((KeyError, OSError), except_4), (lambda: e.E, except_6), (None, except_8))
     return y
 
 
@@ -105,8 +105,10 @@ def f(x):
     def except_5(error_5):
         nonlocal e, x
         e = error_5
-        x = e
-        e = d2s.unbound('e')
+        try:
+            x = e
+        finally:
+            e = d2s.unbound('e')
     d2s.try_except(try_3, (KeyError, except_5))
     return d2s.read(e)
 
@@ -165,7 +167,7 @@ def f(x):
     return y
 
 
-# case: classes that are not names are refused
+# case: classes that may not be there are looked up when needed
 
 def f(x):
     try:
@@ -174,13 +176,17 @@ def f(x):
         x = 2
     return x
 
-# error
+# output
 
-# D2S003: the classes of `except` must be names
-#   File "example.py", line 4, in f
-#     except kinds[0]:
-#            ^^^^^^^^
-# Write instead: bind the classes to a name before the try statement
+def f(x):
+    def try_2():
+        nonlocal x
+        x = 1
+    def except_4(error_4):
+        nonlocal x
+        x = 2
+    d2s.try_except(try_2, (lambda: kinds[0], except_4))
+    return x
 
 
 # case: no try, no change
