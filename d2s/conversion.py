@@ -22,6 +22,9 @@ logger = logging.getLogger("d2s")
 _SKIP = "__d2s_do_not_convert__"
 _CONVERTED = "__d2s_converted__"
 _ORIGIN = "__d2s_origin__"
+_BOUND = "__d2s_bound__"
+#: attributes that d2s keeps on functions of the user's
+MARKS = (_CONVERTED, _BOUND)
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,18 @@ class Conversion:
     unit: Unit
     #: the name by which the code calls d2s
     runtime: str
+
+    @functools.cached_property
+    def is_leaf(self) -> bool:
+        """Whether the code calls no function that may be the user's."""
+        calls = (n.func for n in ast.walk(self.tree) if isinstance(n, ast.Call))
+        return not any(
+            isinstance(f, ast.Attribute)
+            and f.attr == "call"
+            and isinstance(f.value, ast.Name)
+            and f.value.id == self.runtime
+            for f in calls
+        )
 
     @functools.cached_property
     def source(self) -> str:
@@ -164,6 +179,7 @@ def skip(function: Any) -> Any:
     """Mark a function to be left alone."""
     try:
         setattr(function, _SKIP, True)
+        vars(function).pop(_BOUND, None)
     except AttributeError as error:
         raise Error(
             f"{function!r} takes no mark", code="D2S003", fix="wrap it in a function of your own"
@@ -171,10 +187,42 @@ def skip(function: Any) -> Any:
     return function
 
 
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A converted function object, and what it was made from."""
+
+    made: types.FunctionType
+    code: types.CodeType
+    defaults: tuple[Any, ...] | None
+    kwdefaults: dict[str, Any] | None
+    closure: tuple[types.CellType, ...] | None
+    #: calls no function of the user's, so it cannot be part of a recursion
+    is_leaf: bool
+
+
+def bound(function: types.FunctionType) -> Bound:
+    """`bind`, remembered with the function object until that changes."""
+    known = function.__dict__.get(_BOUND)
+    if (
+        known is None
+        or known.code is not function.__code__
+        or known.defaults is not function.__defaults__
+        or known.kwdefaults is not function.__kwdefaults__
+        or known.closure is not function.__closure__
+    ):
+        known = function.__dict__[_BOUND] = Bound(
+            bind(function),
+            function.__code__,
+            function.__defaults__,
+            function.__kwdefaults__,
+            function.__closure__,
+            conversion_of(function).is_leaf,
+        )
+    return cast(Bound, known)
+
+
 def bind(function: types.FunctionType) -> types.FunctionType:
     """A converted function object that shares globals, defaults and closure with the original."""
-    if is_made_by_d2s(function):
-        return function
     conversion = conversion_of(function)
     code = conversion.code
     closure = None
@@ -197,9 +245,10 @@ def converted(function: types.FunctionType) -> types.FunctionType:
     if known is not None and _is_current(known, function):
         return cast(types.FunctionType, known)
     made = bind(function)
-    attributes = {k: v for k, v in function.__dict__.items() if k != _CONVERTED}
+    attributes = {k: v for k, v in function.__dict__.items() if k not in MARKS}
     functools.update_wrapper(made, function)
-    made.__dict__.pop(_CONVERTED, None)
+    for mark in MARKS:
+        made.__dict__.pop(mark, None)
     made.__dict__.update(attributes)
     made.__kwdefaults__ = function.__kwdefaults__
     made.__dict__["__wrapped__"] = function

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import functools
 import operator
-import sys
-import threading
 import types
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -17,7 +15,8 @@ from typing import Any
 from d2s import conversion
 from d2s.backends import active
 from d2s.errors import StagingError
-from d2s.values import Maybe, Unbound
+from d2s.recursion import deep
+from d2s.values import Maybe, Unbound, Watching
 
 _PYTHON = types.FunctionType
 _METHOD = types.MethodType
@@ -176,27 +175,27 @@ def call(function: Any, /, *args: Any, **kwargs: Any) -> Any:
         args = (function.__self__, *args)
         function, kind = function.__func__, _PYTHON
     if kind is _PYTHON:
-        target = _target(function)
-        if target is not None:
-            with _deep:
-                return target(*args, **kwargs)
-        return _call_as_it_is(function, args, kwargs)
+        if "__d2s_bound__" not in function.__dict__:
+            if conversion.is_made_by_d2s(function):
+                return _call_converted(function, function, args, kwargs)
+            if conversion.runs_as_it_is(function):
+                return _call_as_it_is(function, args, kwargs)
+        known = conversion.bound(function)
+        if known.is_leaf and not Watching.count:
+            return known.made(*args, **kwargs)
+        return _call_converted(function, known.made, args, kwargs)
     if kind is functools.partial:
         return call(function.func, *function.args, *args, **{**function.keywords, **kwargs})
     return _call_object(function, args, kwargs)
 
 
-def _target(function: types.FunctionType) -> types.FunctionType | None:
-    if conversion.is_made_by_d2s(function):
-        made = function
-    elif conversion.runs_as_it_is(function):
-        return None
-    else:
-        made = conversion.bind(function)
-    backend = active()
-    if backend.staging():
-        backend.enter(function)
-    return made
+def _call_converted(
+    function: Any, made: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    if Watching.count:
+        active().enter(function)
+    with deep:
+        return made(*args, **kwargs)
 
 
 def _call_object(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -247,40 +246,3 @@ def _converted_argument(value: Any) -> Any:
     if kind is functools.partial and type(value.func) is _PYTHON:
         return functools.partial(_converted_argument(value.func), *value.args, **value.keywords)
     return value
-
-
-class _Deep:
-    """Room for recursion: one call of the user's is several frames here.
-
-    While converted code runs, Python's recursion limit is raised so that a recursion goes as deep
-    as it goes in plain Python.
-    """
-
-    FRAMES = 8
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._depth = threading.local()
-        self._running = 0
-        self._limit = 0
-
-    def __enter__(self) -> None:
-        depth = getattr(self._depth, "value", 0)
-        self._depth.value = depth + 1
-        if depth == 0:
-            with self._lock:
-                self._running += 1
-                if self._running == 1:
-                    self._limit = sys.getrecursionlimit()
-                    sys.setrecursionlimit(self._limit * self.FRAMES)
-
-    def __exit__(self, *_: object) -> None:
-        depth = self._depth.value = self._depth.value - 1
-        if depth == 0:
-            with self._lock:
-                self._running -= 1
-                if self._running == 0 and sys.getrecursionlimit() == self._limit * self.FRAMES:
-                    sys.setrecursionlimit(self._limit)
-
-
-_deep = _Deep()

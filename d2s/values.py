@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,3 +40,15 @@ class Maybe:
     bound: Any
     value: Any
     name: str
+
+
+class Watching:
+    """How many pieces of a graph are being traced now, in all threads; 0 most of the time."""
+
+    count = 0
+    lock = threading.Lock()
+
+    @classmethod
+    def change(cls, by: int) -> None:
+        with cls.lock:
+            cls.count += by

@@ -20,9 +20,8 @@ class Power(Converter):
     def visit_BinOp(self, node: gast.BinOp) -> gast.expr:
         if not isinstance(node.op, gast.Pow) or _is_constant(node.right):
             return node
-        return quote_expression(
-            "d2s.power(base, exponent)", node, base=node.left, exponent=node.right
-        )
+        parts = {"base": node.left, "exponent": node.right}
+        return quote_expression("d2s.power(base, exponent)", node, **parts)
 
 
 def _is_constant(node: gast.expr) -> bool:

@@ -108,6 +108,7 @@ class LaxBackend(PythonBackend):
         special = BUILTINS.get(function) if _is_hashable(function) else None
         if special is not None:
             return special(*args, **kwargs)
+        refuse_unrepeatable(function)
         if isinstance(function, types.BuiltinMethodType):
             formats = isinstance(function.__self__, str) and function.__name__ == "format"
             if formats and has_traced([args, kwargs]):

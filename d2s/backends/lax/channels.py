@@ -14,7 +14,7 @@ import sys
 import threading
 import types
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +27,7 @@ from d2s.backends.lax.trees import Leaf, children, map_leaves
 from d2s.backends.lax.watch import Slot, Watch
 from d2s.errors import IntegerOverflow, Site
 from d2s.libraries import is_library_file
+from d2s.values import Watching
 
 _TOKEN = "\x00d2s:{}:"
 _END = "\x00"
@@ -232,24 +233,23 @@ def in_loop() -> bool:
 def entered(scope: Scope, watch: Watch | None = None, carries: bool = False) -> Iterator[Scope]:
     _stack.scopes.append(scope)
     _stack.loops += carries
-    if watch is not None:
-        _stack.watches.append(watch)
     try:
-        yield scope
+        with watched(watch) if watch is not None else nullcontext():
+            yield scope
     finally:
         _stack.scopes.pop()
         _stack.loops -= carries
-        if watch is not None:
-            _stack.watches.pop()
 
 
 @contextmanager
 def watched(watch: Watch) -> Iterator[None]:
     _stack.watches.append(watch)
+    Watching.change(1)
     try:
         yield
     finally:
         _stack.watches.pop()
+        Watching.change(-1)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import logging
 import re
 import threading
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -25,11 +25,14 @@ from d2s.backends.lax.trees import Out, children, map_leaves
 from d2s.backends.lax.watch import Watch
 from d2s.errors import Error, Site, StagingError
 from d2s.libraries import is_library_file
+from d2s.recursion import deep
+from d2s.values import Watching
 
 logger = logging.getLogger("d2s")
 
 Build = Callable[[Any], Any]
 _ARRAY = type(jnp.zeros(()))
+_FLAT = frozenset({_ARRAY, float, complex})
 
 
 class _Static:
@@ -107,6 +110,10 @@ class _Entry:
         self.watches: list[Watch] = []
         self.reset()
 
+    def is_current(self) -> bool:
+        """Whether everything that the graphs were built from still is what it was."""
+        return all([watch.is_unchanged() for watch in self.watches])
+
     def reset(self) -> None:
         self.watches = []
 
@@ -134,9 +141,23 @@ class Compiled:
     def __init__(self, function: types.FunctionType) -> None:
         self.function = function
         self._entries: dict[Any, _Entry] = {}
+        #: entries for arguments without structure, by the types of the arguments
+        self._flat: dict[tuple[type, ...], _Entry] = {}
         self._lock = threading.RLock()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not kwargs and not Watching.count:
+            entry = self._flat.get(tuple(map(type, args)))
+            if entry is not None and not entry.needed and entry.is_current():
+                try:
+                    result = entry.run(*args)
+                except Exception as error:
+                    return self._try_again(entry, list(args), error)
+                return result if type(result) is not _Result else self._finish(entry, args, result)
+        return self._call_any(args, kwargs)
+
+    def _call_any(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The way of all calls but the simplest: arrays and floats seen before."""
         if self in _tracing.running:
             return self.function(*args, **kwargs)  # a recursion is part of the graph being built
         leaves: list[Any] = []
@@ -154,6 +175,8 @@ class Compiled:
         entry = self._entries.get(tuple(key))
         if entry is None:
             entry = self._entry(tuple(key), args, kwargs)
+            if not kwargs and _FLAT.issuperset(key):
+                self._flat[tuple(key)] = entry
         return self._run(entry, leaves)
 
     def _entry(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Entry:
@@ -172,19 +195,19 @@ class Compiled:
             return entry
 
     def _run(self, entry: _Entry, leaves: list[Any]) -> Any:
-        for watch in entry.watches:
-            if not watch.is_unchanged():
-                logger.info("%s: something it reads has changed; tracing again", self._name)
-                entry.reset()
-                break
+        if not entry.is_current():
+            logger.info("%s: something it reads has changed; tracing again", self._name)
+            entry.reset()
         while entry.needed:
             entry, leaves = self._by_value(entry, leaves, entry.needed)
         try:
             result = entry.run(*leaves)
         except Exception as error:
             return self._try_again(entry, leaves, error)
-        if type(result) is not _Result:
-            return result
+        return result if type(result) is not _Result else self._finish(entry, leaves, result)
+
+    def _finish(self, entry: _Entry, leaves: Sequence[Any], result: _Result) -> Any:
+        """Raise what failed, or make the value."""
         info = result.static
         if info.failures.calls_back:
             self._wait_for_callbacks(info.failures)
@@ -194,7 +217,7 @@ class Compiled:
             else:
                 code = int(result.code)
                 if code and info.failures.is_overflow(code) and _numbers(leaves):
-                    return self._exactly(entry, leaves)
+                    return self._exactly(entry, list(leaves))
                 channels.check(code, result.payload, info.failures)
         return info.build(result.leaves)
 
@@ -255,7 +278,7 @@ class Compiled:
     def trace(self, entry: _Entry, leaves: tuple[Any, ...]) -> Any:
         """Build the graph: run the converted function once on abstract values."""
         scope = Scope(Failures())
-        with self._running(), channels.set_aside(), channels.entered(scope):
+        with deep, self._running(), channels.set_aside(), channels.entered(scope):
             if any(_is_python_int(leaf) for leaf in leaves):
                 return self._trace_exact(entry, leaves, scope)
             return self._result(scope, *self._call(entry, leaves, scope))
@@ -338,7 +361,7 @@ def _is_python_int(leaf: Any) -> bool:
     return kind.weak and bool(jnp.issubdtype(kind.dtype, jnp.integer))
 
 
-def _numbers(leaves: list[Any]) -> list[int]:
+def _numbers(leaves: Sequence[Any]) -> list[int]:
     """Positions of the Python numbers among the arguments."""
     return [n for n, leaf in enumerate(leaves) if type(leaf) in (int, float, complex)]
 

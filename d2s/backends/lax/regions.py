@@ -47,7 +47,7 @@ TRACER_ERRORS = (
 )
 
 
-_SPEAKS_OF_TRACING = ("Tracer", "JAX arrays are immutable", "out of bounds for int32")
+_SPEAKS_OF_TRACING = ("Tracer", "JAX arrays are immutable", "An overflow was encountered")
 
 
 def is_tracer_error(error: BaseException | None) -> bool:

@@ -19,13 +19,12 @@ from typing import Any
 import jax
 import numpy as np
 
-from d2s.conversion import is_made_by_d2s
+from d2s.conversion import MARKS, is_made_by_d2s
 from d2s.errors import Site, StagingError
 from d2s.libraries import is_library_file
 
 EMPTY = object()
 _ATOMS = (str, bytes, int, float, complex, bool, type(None), types.ModuleType, range, slice)
-_OWN_MARKS = ("__d2s_converted__", "__d2s_bound__")
 
 
 class Slot:
@@ -168,7 +167,7 @@ class Watch:
             held = {n: getattr(function, n) for n in ("__code__", "__defaults__", "__kwdefaults__")}
             self._labels[id(function)] = f"the function {function.__name__}"
             self._snapshots.append((function, held))
-            own = {n: v for n, v in function.__dict__.items() if n not in _OWN_MARKS}
+            own = {n: v for n, v in function.__dict__.items() if n not in MARKS}
             view = _Attributes(function)
             self._labels[id(view)] = f"an attribute of the function {function.__name__}"
             self._snapshots.append((view, own))
@@ -226,7 +225,7 @@ class Watch:
             elif isinstance(owner, type | types.FunctionType | _Slots):
                 _restore_attributes(owner, before)
             elif isinstance(owner, _Attributes):
-                marks = {n: v for n, v in owner.items.items() if n in _OWN_MARKS}
+                marks = {n: v for n, v in owner.items.items() if n in MARKS}
                 owner.items.clear()
                 owner.items.update(before | marks)
             else:
@@ -321,7 +320,7 @@ def _unchanged(owner: Any, before: Any) -> bool:
             return False
         return all(_attribute(owner, name) is value for name, value in before.items())
     if isinstance(owner, _Attributes):
-        now = {n: v for n, v in owner.items.items() if n not in _OWN_MARKS}
+        now = {n: v for n, v in owner.items.items() if n not in MARKS}
         return now.keys() == before.keys() and all(now[n] is before[n] for n in now)
     if isinstance(owner, np.ndarray):
         return bool(np.array_equal(owner, before, equal_nan=owner.dtype.kind in "fc"))
