@@ -26,7 +26,7 @@ class Type(NamedTuple):
         text = f"{name}[{','.join(map(str, self.shape))}]"
         return f"{text} (Python number)" if self.weak else text
 
-    def struct(self) -> jax.ShapeDtypeStruct:
+    def struct(self) -> Any:
         return jax.ShapeDtypeStruct(self.shape, self.dtype, weak_type=self.weak)
 
     def zeros(self) -> Any:
@@ -65,7 +65,10 @@ def type_of(value: Any) -> Type:
             f"the Python integer {value} does not fit into the integers of the graph",
             "a float, or set jax_enable_x64",
         )
-    aval = jax.typeof(value)
+    return type_of_aval(jax.typeof(value))
+
+
+def type_of_aval(aval: Any) -> Type:
     return Type(aval.shape, aval.dtype, bool(getattr(aval, "weak_type", False)))
 
 

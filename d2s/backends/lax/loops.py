@@ -13,6 +13,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.extend.core import ClosedJaxpr
 
 from d2s.backends.lax import channels
 from d2s.backends.lax.branches import cond
@@ -147,7 +148,7 @@ def settle(
 
         def run(*inputs: Any, plan: list[Any] = plan, holes: list[Hole] = holes) -> Any:
             values = _given(plan, holes, inputs[len(extra) :])
-            for slot, value in zip(shared, values[len(state) :], strict=True):
+            for slot, value in zip(shared, values[len(state) :], strict=True):  # noqa: B023
                 slot.set(value)
             return list(body(*inputs[: len(extra)], *values[: len(state)]))
 
@@ -174,6 +175,15 @@ def settle(
             labels = names + [f"variable {n + 1}" for n in range(len(plan) - len(names))]
             what = "before the loop|after an iteration"
             raise difference(found, labels, "", what, site) from None
+        if _only_strengthens(joining.dynamic, region):
+            # the same graph for numbers that are array elements from the second trip on
+            strong = {id(j.sides[0]): Hole(j.sides[0].init, j.type) for j in joining.dynamic}
+            plan = map_leaves(lambda leaf, strong=strong: strong.get(id(leaf), leaf), plan)
+            holes = [leaf for leaf in leaves(plan) if isinstance(leaf, Hole)]
+            kinds = [_CODE] * with_code + extra + [hole.type for hole in holes]
+            region = region.retyped(kinds, strong)
+            joining = _LoopJoin()
+            tree = joining.join(plan, _state_after(region, shared, len(state)))
         if all(isinstance(j.sides[0], Hole) and j.type == j.sides[0].type for j in joining.dynamic):
             replaced = [v for value in (*state, *(s.get() for s in shared)) for v in nodes(value)]
             return Plan(region, holes, tree, joining.dynamic, shared, with_code, watch, replaced)
@@ -183,6 +193,27 @@ def settle(
         code="D2S011",
         site=site,
         fix="values of one type, before the loop and in it",
+    )
+
+
+def _only_strengthens(changes: list[Joined], region: Region) -> bool:
+    """Whether all that changes is that Python numbers meet arrays of their own dtype.
+
+    Then the graph is the same for both, unless it knows another dtype of that kind, with which the
+    two promote differently.
+    """
+    weak = [j for j in changes if isinstance(j.sides[0], Hole) and j.type != j.sides[0].type]
+    if not weak or not all(isinstance(j.sides[0], Hole) for j in changes):
+        return False
+    if not all(j.type == j.sides[0].type._replace(weak=False) for j in weak):
+        return False
+    met = region.dtypes()
+    return not any(
+        jnp.issubdtype(dtype, kind) and dtype != j.type.dtype
+        for j in weak
+        for kind in (jnp.floating, jnp.integer, jnp.complexfloating)
+        if jnp.issubdtype(j.type.dtype, kind)
+        for dtype in met
     )
 
 
@@ -356,13 +387,7 @@ def _stage_while(test: Body, body: Body, state: State, names: list[str] | None =
     if not tested.is_pure:
         go = test(*state)
         return _stage_tested(go if is_traced(go) else jnp.asarray(bool(go)), test, body, state)
-
-    def going(carry: list[Any]) -> Any:
-        outs = tested.run(*plan.inputs(carry))
-        value = tested.value
-        return scalar_predicate(outs[value.index]) if isinstance(value, Out) else bool(value)
-
-    return _run_while(plan, going, lambda position, rows: [], count)
+    return _run_while(plan, tested, count)
 
 
 def _settle_either_way(
@@ -418,42 +443,75 @@ def _settled(given: dict[int, Any]) -> Callable[[Any], Any]:
     return put
 
 
-def _run_while(
-    plan: Plan,
-    going: Callable[[list[Any]], Any],
-    extra: Callable[[Any, list[Any]], list[Any]],
-    count: int,
-    position: bool = False,
-    length: Any = None,
-) -> State:
-    """The staged loop: ``while`` as it is, ``for`` with a position and a length."""
+def _run_while(plan: Plan, tested: Region, count: int) -> State:
+    """The staged loop."""
     region = plan.region
     fails = region.code is not None
     before = running()
-    zeros = _payload_zeros(region)
+    values = [j.sides[0].before() for j in plan.carried]
+    if not fails and not before and _is_direct(plan, tested):
+        return _finish(plan, _bind_while(plan, tested, values), None, None, count, trips=None)
+    flag = tested.value
 
     def test(carry: Any) -> Any:
-        at, code, _, values = carry
-        go = going(values)
-        if position:
-            go = jnp.logical_and(at < length, go)
-        for flag in before:
-            go = jnp.logical_and(flag == 0, go)
+        code, _, values = carry
+        go = flag
+        if isinstance(flag, Out):
+            go = tested.run(*plan.inputs(values))[flag.index]
+        for earlier in before:
+            go = jnp.logical_and(earlier == 0, go)
         return jnp.logical_and(code == 0, go) if fails else go
 
     def body(carry: Any) -> Any:
-        at, code, payload, values = carry
-        inputs = ([jnp.int32(0)] if plan.with_code else []) + extra(at, values)
-        outs = region.run(*inputs, *plan.inputs(values))
+        code, payload, values = carry
+        outs = region.run(*plan.inputs(values))
         if fails:
             code = leaf_value(region.code, outs, _CODE)
             payload = _payload(region, outs)
-        return (at + 1 if position else at), code, payload, plan.outputs(outs, values)
+        return code, payload, plan.outputs(outs, values)
 
-    values = [j.sides[0].before() for j in plan.carried]
-    start = (0 if position else None, jnp.int32(0) if fails else None, zeros, values)
-    _, code, payload, values = jax.lax.while_loop(test, body, start)
+    start = (jnp.int32(0) if fails else None, _payload_zeros(region), values)
+    code, payload, values = jax.lax.while_loop(test, body, start)
     return _finish(plan, values, code, payload, count, trips=None)
+
+
+def _is_direct(plan: Plan, tested: Region) -> bool:
+    """Whether the traced graphs can be the loop's as they are, without a cast or a check."""
+    exact = all(isinstance(j.sides[1], Out) and j.sides[1].type == j.type for j in plan.carried)
+    regions = (plan.region, tested)
+    pure = not any(r.jaxpr.effects or r.risky for r in regions)
+    return exact and pure and isinstance(tested.value, Out) and bool(plan.carried)
+
+
+def _bind_while(plan: Plan, tested: Region, values: list[Any]) -> list[Any]:
+    """`lax.while_loop` on graphs that are there already: nothing is traced again."""
+    carried = [j.sides[0] for j in plan.carried]
+    fixed = [h for h in plan.holes if not any(h is c for c in carried)]
+
+    def graph(region: Region, outs: list[Out]) -> tuple[Any, list[Any]]:
+        jaxpr = region.jaxpr.jaxpr
+        inputs = dict(zip(map(id, plan.holes), jaxpr.invars, strict=True))
+        invars = [*jaxpr.constvars, *(inputs[id(h)] for h in (*fixed, *carried))]
+        made = jaxpr.replace(
+            constvars=[],
+            invars=invars,
+            outvars=[jaxpr.outvars[out.index] for out in outs],
+            debug_info=jaxpr.debug_info.with_unknown_names(),
+        )
+        return ClosedJaxpr(made, []), [*region.jaxpr.consts, *(h.before() for h in fixed)]
+
+    test, test_consts = graph(tested, [tested.value])
+    body, body_consts = graph(plan.region, [j.sides[1] for j in plan.carried])
+    outs: list[Any] = jax.lax.while_p.bind(
+        *test_consts,
+        *body_consts,
+        *values,
+        cond_nconsts=len(test_consts),
+        cond_jaxpr=test,
+        body_nconsts=len(body_consts),
+        body_jaxpr=body,
+    )
+    return outs
 
 
 def _payload_zeros(region: Region) -> dict[int, list[Any]]:
@@ -584,37 +642,35 @@ def _unroll_guarded(
 
 
 def _stage_for(sequence: Sequence, body: Body, state: State, test: Body | None) -> State:
-    count = len(state)
-    watch = Watch(body, test, *state)
-    names = _names(body, 1)
-    arrays = sequence.arrays()
-    rows = [Type(a.shape[1:], a.dtype, False) for a in arrays]
-    scans = test is None and not is_traced(sequence.length)
+    """A scan where the number of trips is known and nothing ends them early; else a `while`."""
+    count, names = len(state), _names(body, 1)
+    if test is None and not is_traced(sequence.length):
+        arrays = sequence.arrays()
+        rows = [Type(a.shape[1:], a.dtype, False) for a in arrays]
 
-    def step(position: Any, *values: Any) -> State:
-        item = sequence.item(position, list(values[: len(rows)]))
-        return _as_tuple(body(item, *values[len(rows) :]), count)
+        def scanned(position: Any, *values: Any) -> State:
+            item = sequence.item(position, list(values[: len(rows)]))
+            return _as_tuple(body(item, *values[len(rows) :]), count)
 
-    plan = _settle_either_way(step, [_INDEX, *rows], state, watch, names, code_inside=scans)
-    observed = channels.current()
-    if scans and not (plan.region.code is not None and observed is not None and observed.observed):
-        return _run_scan(plan, arrays, count, int(sequence.length))
+        watch = Watch(body, *state)
+        plan = _settle_either_way(scanned, [_INDEX, *rows], state, watch, names, code_inside=True)
+        scope = channels.current()
+        if plan.region.code is None or scope is None or not scope.observed:
+            return _run_scan(plan, arrays, count, int(sequence.length))
+        # a handler can see what was written: nothing may run on after a failure
 
-    def extra(position: Any, values: list[Any]) -> list[Any]:
-        picked = [jax.lax.dynamic_index_in_dim(a, position, keepdims=False) for a in arrays]
-        return [position, *picked]
+    def step(position: Any, *values: Any) -> Any:
+        after = _as_tuple(body(sequence.at(position), *values), count)
+        return (position + 1, *after) if after else position + 1
 
-    going: Callable[[list[Any]], Any] = lambda carry: True  # noqa: E731
-    if test is not None:
-        tested = _trace_test(test, plan, count, watch)
-        assert tested.is_pure, "the test of a for reads flags only"
+    def going(position: Any, *values: Any) -> Any:
+        more = position < sequence.length
+        if test is None:
+            return more
+        go = test(*values)
+        return jnp.logical_and(more, scalar_predicate(go) if is_traced(go) else bool(go))
 
-        def going(carry: list[Any]) -> Any:
-            outs = tested.run(*plan.inputs(carry))
-            value = tested.value
-            return outs[value.index] if isinstance(value, Out) else value
-
-    return _run_while(plan, going, extra, count, position=True, length=sequence.length)
+    return _stage_while(going, step, (0, *state), ["the position", *names])[1:]
 
 
 def _run_scan(plan: Plan, arrays: list[Any], count: int, length: int) -> State:

@@ -6,6 +6,7 @@ jaxpr, changes to Python objects are taken out as values and undone, exceptions 
 
 from __future__ import annotations
 
+import copy
 import dis
 import sys
 import types
@@ -15,11 +16,12 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import take_current_trace
+from jax.extend.core import jaxprs_in_params, take_current_trace
 
 from d2s.backends.lax import channels, overflow
 from d2s.backends.lax.channels import Failures, Halt, Scope
 from d2s.backends.lax.dtypes import Type, cast, type_of
+from d2s.backends.lax.graphs import graph_of
 from d2s.backends.lax.trees import (
     FILLER,
     Difference,
@@ -101,6 +103,42 @@ class Region:
             wrapped = overflow.check(self.risky, values)
             outs.append(jnp.where((before == 0) & wrapped, self._overflow_number, before))
         return outs
+
+    def dtypes(self) -> set[Any]:
+        """Every dtype that occurs in the graph."""
+        found: set[Any] = set()
+        stack = [self.jaxpr.jaxpr]
+        while stack:
+            jaxpr = stack.pop()
+            for equation in jaxpr.eqns:
+                found |= {getattr(v.aval, "dtype", None) for v in equation.outvars}
+                found |= {getattr(v.aval, "dtype", None) for v in equation.invars}
+                stack += jaxprs_in_params(equation.params)
+        return found - {None}
+
+    def retyped(self, kinds: list[Type], renamed: dict[int, Any]) -> Region:
+        """The same graph for inputs of other types, without running the user's code again."""
+
+        def run(*inputs: Any) -> list[Any]:
+            outs: list[Any] = jax.core.eval_jaxpr(self.jaxpr.jaxpr, self.jaxpr.consts, *inputs)
+            return outs
+
+        jaxpr = jax.make_jaxpr(run)(*(kind.struct() for kind in kinds))
+        found = [
+            Type(a.shape, a.dtype, bool(getattr(a, "weak_type", False))) for a in jaxpr.out_avals
+        ]
+
+        def out(leaf: Any) -> Any:
+            if not isinstance(leaf, Out):
+                return leaf
+            same = renamed.get(id(leaf.same_as), leaf.same_as)
+            return Out(leaf.index, found[leaf.index], same)
+
+        made = copy.copy(self)
+        made.jaxpr = jaxpr
+        made.value = map_leaves(out, self.value)
+        made.slots = {k: (slot, map_leaves(out, v)) for k, (slot, v) in self.slots.items()}
+        return made
 
     def guard(self, carried_only: bool) -> None:
         """Let the error code tell when a Python integer leaves the range of 32 bits."""
@@ -207,12 +245,8 @@ def trace(
         )
         return outs
 
-    def whole(*arguments: Any) -> list[Any]:
-        """The same; jax calls a value it wants by the name of the parameter it came from."""
-        return flat(*arguments)
-
     try:
-        jaxpr = jax.make_jaxpr(whole if root else flat)(*(kind.struct() for kind in kinds))
+        jaxpr = graph_of(flat, kinds, "arguments" if root else "inputs")
     finally:
         watch.undo()
     assert region is not None

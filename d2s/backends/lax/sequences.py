@@ -27,7 +27,12 @@ class Sequence:
         raise NotImplementedError  # pragma: no cover - every subclass has its own
 
     def at(self, position: Any) -> Any:
-        return self.item(position, [a[position] for a in self.arrays()])
+        rows = self.arrays()
+        if is_traced(position):
+            rows = [jax.lax.dynamic_index_in_dim(a, position, keepdims=False) for a in rows]
+        else:
+            rows = [a[position] for a in rows]
+        return self.item(position, rows)
 
     def __iter__(self) -> Iterator[Any]:
         if is_traced(self.length):

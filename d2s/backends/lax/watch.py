@@ -27,6 +27,9 @@ EMPTY = object()
 _ATOMS = (str, bytes, int, float, complex, bool, type(None), types.ModuleType, range, slice)
 
 
+_FUNCTION_PARTS = ("__code__", "__defaults__", "__kwdefaults__")
+
+
 class Slot:
     """A place that holds one value: a closure cell, an entry of a list or dict, an attribute."""
 
@@ -74,6 +77,7 @@ class Watch:
         self._seen: dict[int, Any] = {}
         self._snapshots: list[tuple[Any, Any]] = []
         self._names: list[tuple[dict[str, Any], str, Any]] = []
+        self._functions: list[tuple[types.FunctionType, Any, Any, Any]] = []
         self._labels: dict[int, str] = {}
         for root in roots:
             self.add(root)
@@ -164,9 +168,9 @@ class Watch:
             self._names.append((space, name, value))
             reached.append(value)
         if not is_made_by_d2s(function):
-            held = {n: getattr(function, n) for n in ("__code__", "__defaults__", "__kwdefaults__")}
             self._labels[id(function)] = f"the function {function.__name__}"
-            self._snapshots.append((function, held))
+            parts = function.__code__, function.__defaults__, function.__kwdefaults__
+            self._functions.append((function, *parts))
             own = {n: v for n, v in function.__dict__.items() if n not in MARKS}
             view = _Attributes(function)
             self._labels[id(view)] = f"an attribute of the function {function.__name__}"
@@ -180,12 +184,27 @@ class Watch:
         for space, name, before in self._names:
             if space.get(name, EMPTY) is not before:
                 yield _Global(space, name), before
+        for function, *parts in self._functions:
+            held = dict(zip(_FUNCTION_PARTS, parts, strict=True))
+            if not _unchanged(function, held):
+                yield function, held
 
     def is_unchanged(self) -> bool:
+        """The same question as `changed` answers, asked on every call and therefore in short."""
         for space, name, before in self._names:
             if space.get(name, EMPTY) is not before:
                 return False
-        return all(_unchanged(owner, before) for owner, before in self._snapshots)
+        for function, code, defaults, kwdefaults in self._functions:
+            if (
+                function.__code__ is not code
+                or function.__defaults__ is not defaults
+                or function.__kwdefaults__ is not kwdefaults
+            ):
+                return False
+        for owner, before in self._snapshots:
+            if not (type(owner) is _Attributes and not before) and not _unchanged(owner, before):
+                return False
+        return True
 
     def label(self, owner: Any) -> str:
         """What a user calls the thing that changed."""
