@@ -1,6 +1,5 @@
 """d2s: plain Python becomes a static graph on JAX."""
 
-from d2s.api import StaticFunction as StaticFunction
 from d2s.api import convert as convert
 from d2s.api import do_not_convert as do_not_convert
 from d2s.api import to_code as to_code
@@ -25,5 +24,6 @@ from d2s.ops import shown as shown
 from d2s.ops import try_except as try_except
 from d2s.ops import unbound as unbound
 from d2s.ops import while_loop as while_loop
+from d2s.static import StaticFunction as StaticFunction
 
 __version__ = "0.1.0"

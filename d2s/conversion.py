@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import gc
 import inspect
 import logging
 import threading
@@ -91,8 +92,19 @@ def conversion_of(function: types.FunctionType) -> Conversion:
     return cast(Conversion, known)
 
 
+def source_of(function: types.FunctionType) -> str:
+    """The generated source of a function, converted or not."""
+    original = getattr(function, "__wrapped__", function)
+    plain = original if is_made_by_d2s(function) else function
+    return conversion_of(plain).source + "\n"
+
+
 def _convert(function: types.FunctionType) -> Conversion:
     unit = parse(function)
+    # the thousands of small objects of a syntax tree would make the collector look through
+    # everything else again and again; none of them is garbage yet
+    collecting = gc.isenabled()
+    gc.disable()
     try:
         converted_tree, runtime = pipeline.run(unit, _known_names(function))
         tree = emit.to_ast(converted_tree)
@@ -104,6 +116,9 @@ def _convert(function: types.FunctionType) -> Conversion:
             site=unit.site(unit.tree),
             fix="move inner blocks into functions of their own",
         ) from error
+    finally:
+        if collecting:
+            gc.enable()
     _register(code)
     logger.debug("converted %s (%s:%d)", unit.name, unit.filename, unit.first_line)
     return Conversion(code, tree, unit, runtime)
@@ -223,6 +238,8 @@ def bound(function: types.FunctionType) -> Bound:
 
 def bind(function: types.FunctionType) -> types.FunctionType:
     """A converted function object that shares globals, defaults and closure with the original."""
+    if is_made_by_d2s(function):
+        return function
     conversion = conversion_of(function)
     code = conversion.code
     closure = None

@@ -17,6 +17,7 @@ import gast
 
 from d2s import emit
 from d2s.analysis import Flow, Scopes
+from d2s.analysis.scopes import all_nodes
 from d2s.converters.asserts import Asserts
 from d2s.converters.base import Context, Converter
 from d2s.converters.blocks import mark_unbound
@@ -56,7 +57,8 @@ def run(unit: Unit, known: dict[str, object], until: str = "") -> tuple[gast.AST
     """
     names: set[str] = set()
     bound: set[str] = set()
-    for node in gast.walk(unit.tree):
+    nodes = list(all_nodes(unit.tree))
+    for node in nodes:
         if isinstance(node, gast.Name):
             names.add(node.id)
             if not isinstance(node.ctx, gast.Load):
@@ -65,7 +67,7 @@ def run(unit: Unit, known: dict[str, object], until: str = "") -> tuple[gast.AST
             names.add(node.name)
     # a name bound anywhere in the function may hide the module of that name
     visible = {name: value for name, value in known.items() if name not in bound}
-    context = Context(unit, Names(names, unit.first_line), globals=visible)
+    context = Context(unit, Names(names, unit.first_line), nodes, globals=visible)
     tree = unit.tree
     for group in PASSES:
         tree = _Walk(context, group).run(tree)
@@ -74,7 +76,7 @@ def run(unit: Unit, known: dict[str, object], until: str = "") -> tuple[gast.AST
     runtime = "d2s"
     if runtime in names and known.get(runtime) is not sys.modules["d2s"]:
         (runtime,) = context.names.fresh("d2s_")
-        for node in gast.walk(tree):
+        for node in all_nodes(tree):
             if getattr(node, "generated", False):
                 node.id = runtime
     return tree, runtime
@@ -89,8 +91,12 @@ class _Walk:
         self._needs_flow = IfStmt in group
         for kind in group:
             converter = kind(context)
-            for node_class, name in _visitors(kind):
+            for node_class, name in _visitors(kind):  # type: ignore[arg-type]
                 self._visitors.setdefault(node_class, []).append(getattr(converter, name))
+
+        self._fields: tuple[str, ...] | None = None
+        if all(issubclass(node_class, gast.stmt) for node_class in self._visitors):
+            self._fields = ("body", "orelse", "handlers")  # no statement is in an expression
 
     def run(self, tree: gast.AST) -> gast.AST:
         return self.visit(tree) if self._visitors else tree
@@ -113,8 +119,8 @@ class _Walk:
         return node
 
     def _children(self, node: gast.AST) -> None:
-        for field in node._fields:
-            value = getattr(node, field)
+        for field in self._fields or node._fields:
+            value = getattr(node, field, None)
             if isinstance(value, list):
                 if not value:
                     continue
@@ -128,7 +134,7 @@ class _Walk:
 
 
 @cache
-def _visitors(kind: type[Converter]) -> list[tuple[type[gast.AST], str]]:
+def _visitors(kind: Any) -> list[tuple[type[gast.AST], str]]:
     """Node classes that a converter knows, with its methods for them."""
     names = [name for name in dir(kind) if name.startswith("visit_")]
     return [(getattr(gast, name.removeprefix("visit_")), name) for name in names]

@@ -122,14 +122,14 @@ i = 100
 
 def takes_no_global(x):
     if x > 0:
-        x = i
+        x = i  # noqa: F823
     for i in range(2):
         x = x + 1
     return x
 
 
 def read_too_early(x):
-    t = z if x > 0 else 0.0
+    t = z if x > 0 else 0.0  # noqa: F821
     z = 1.0
     return t + z
 

@@ -13,7 +13,14 @@ from dataclasses import dataclass, field
 
 import gast
 
-from d2s.analysis.scopes import COMPREHENSIONS, FUNCTIONS, Scopes, own_nodes
+from d2s.analysis.scopes import (
+    COMPREHENSIONS,
+    FUNCTIONS,
+    Scopes,
+    all_nodes,
+    child_nodes,
+    own_nodes,
+)
 
 #: `sets` of code that never completes: what follows is not reached, so nothing is unbound there
 EVERYTHING = None
@@ -313,14 +320,14 @@ def _loads(node: gast.AST) -> Iterable[gast.Name]:
             stack += [*one.args.defaults, *(d for d in one.args.kw_defaults if d is not None)]
             stack += getattr(one, "decorator_list", [])
         else:
-            stack.extend(gast.iter_child_nodes(one))
+            stack += child_nodes(one)
 
 
 def _free_loads(function: gast.AST, free: set[str]) -> Iterable[gast.Name]:
     """The reads of free names in the body of a function, functions inside it included."""
     body = [function.body] if isinstance(function, gast.Lambda) else function.body
     for statement in body:
-        for node in gast.walk(statement):
+        for node in all_nodes(statement):
             if isinstance(node, gast.Name) and isinstance(node.ctx, gast.Load) and node.id in free:
                 yield node
 
@@ -331,7 +338,7 @@ _FUNCTIONS_OF_THEIR_OWN = gast.GeneratorExp if sys.version_info >= (3, 12) else 
 
 def _comprehensions(node: gast.AST) -> Iterable[gast.AST]:
     """The parts of comprehensions that run in a function of their own."""
-    for one in gast.walk(node):
+    for one in all_nodes(node):
         if isinstance(one, _FUNCTIONS_OF_THEIR_OWN):
             first, *rest = one.generators
             yield from (*first.ifs, *rest)

@@ -96,7 +96,7 @@ class Scopes:
             elif kind is gast.ExceptHandler and node.name is not None:
                 name = node.name
                 uses.writes.add(name if isinstance(name, str) else name.id)
-            for child in gast.iter_child_nodes(node):
+            for child in child_nodes(node):
                 self._merge(child, uses)
 
     def _merge(self, child: gast.AST, uses: Uses) -> None:
@@ -135,6 +135,27 @@ class Scopes:
         uses.captured |= inner.captured - bound
 
 
+def child_nodes(node: gast.AST) -> list[gast.AST]:
+    """The children of a node in order; marks such as `Load` and `Add` are not worth a visit."""
+    found: list[gast.AST] = []
+    for name in node._fields:
+        value = getattr(node, name)
+        if isinstance(value, list):
+            found += [child for child in value if isinstance(child, gast.AST)]
+        elif isinstance(value, gast.AST) and value._fields:
+            found.append(value)
+    return found
+
+
+def all_nodes(tree: gast.AST) -> Iterator[gast.AST]:
+    """Every node of a tree, in the order of the text."""
+    stack = [tree]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack += reversed(child_nodes(node))
+
+
 def own_nodes(body: list[gast.stmt]) -> Iterator[gast.AST]:
     """Every node of the statements that belongs to this function and not to one inside it."""
     stack: list[gast.AST] = list(reversed(body))
@@ -142,7 +163,7 @@ def own_nodes(body: list[gast.stmt]) -> Iterator[gast.AST]:
         node = stack.pop()
         yield node
         if not isinstance(node, FUNCTIONS):
-            stack.extend(reversed(list(gast.iter_child_nodes(node))))
+            stack += reversed(child_nodes(node))
 
 
 def own_statements(body: list[gast.stmt]) -> Iterator[gast.stmt]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
+from d2s.static import StaticFunction
 from d2s.values import Maybe
 
 Handler = tuple[Any, Callable[[BaseException], Any]]
@@ -86,6 +87,6 @@ class Backend(Protocol):
         """The error to raise when code that was not converted needed a run-time value."""
         ...
 
-    def compile(self, function: Any) -> Any:
-        """A callable that runs a converted function as one graph."""
+    def compile(self, original: Any) -> StaticFunction:
+        """A static function of a function, a method, a partial or a callable object."""
         ...

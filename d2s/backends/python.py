@@ -8,6 +8,7 @@ from typing import Any
 
 from d2s.backends.protocol import Backend, Handler, Thunk
 from d2s.errors import Error
+from d2s.static import StaticFunction
 from d2s.values import Maybe
 
 
@@ -130,8 +131,15 @@ class PythonBackend:
     def unconverted(self, function: Any, reason: str, error: BaseException) -> BaseException | None:
         return None
 
-    def compile(self, function: Any) -> Any:
-        return function
+    def compile(self, original: Any) -> StaticFunction:
+        return _Interpreted(original)
+
+
+class _Interpreted(StaticFunction):
+    """Converted code, called as it is."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*self.bound, *args, **{**self.keywords, **kwargs})
 
 
 BACKEND: Backend = PythonBackend()

@@ -17,6 +17,8 @@ class Context:
 
     unit: Unit
     names: Names
+    #: every node of the tree as the user wrote it
+    nodes: list[gast.AST]
     #: set by the runner for the innermost function around the node being converted
     flow: Flow | None = None
     #: names that mean a library (``jnp``) where the function was defined: name -> module or object

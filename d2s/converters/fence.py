@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import gast
 
-from d2s.converters.base import Converter
+from d2s.converters.base import Context, Converter
 from d2s.errors import ConversionError
 
 #: node class -> (what the user calls it, what to write instead)
@@ -48,9 +48,9 @@ class Fence(Converter):
 
     removes = tuple(REFUSED)
 
-    def __init__(self, context):  # type: ignore[no-untyped-def]
+    def __init__(self, context: Context) -> None:
         super().__init__(context)
-        for node in gast.walk(context.unit.tree):
+        for node in context.nodes:
             self._check(node)
 
     def _check(self, node: gast.AST) -> None:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import gast
 
+from d2s.analysis.scopes import all_nodes
 from d2s.converters.base import Context, Converter
 from d2s.templates import quote_expression
 
@@ -30,13 +31,11 @@ class Formatted(Converter):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        messages = [
-            n for n in gast.walk(context.unit.tree) if isinstance(n, gast.Raise | gast.Assert)
-        ]
         self._in_message = {
             id(field)
-            for message in messages
-            for field in gast.walk(message)
+            for message in context.nodes
+            if isinstance(message, gast.Raise | gast.Assert)
+            for field in all_nodes(message)
             if isinstance(field, gast.FormattedValue)
         }
 

@@ -13,6 +13,6 @@ MESSAGE = ("D2S020", "D2S021")  # an exception's message needs a traced value
 HANDLER = ("D2S013", "D2S020", "D2S023")  # a handler for an exception under a traced condition
 OBJECTS = ("D2S013", "D2S020", "D2S021")  # objects picked by a traced index or condition
 RECURSION = ("D2S026",)  # recursion that only a traced value ends
-ITERATOR = ("D2S025", "D2S030")  # a traced exit from a loop over an iterator that cannot be replayed
+ITERATOR = ("D2S025", "D2S030")  # an iterator that cannot be replayed
 EFFECT = ("D2S023", "D2S024")  # a side effect outside the function or under a traced condition
 PRINT = ("D2S023",)  # printing

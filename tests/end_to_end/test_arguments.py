@@ -63,7 +63,8 @@ def test_numbers_are_traced_until_their_value_is_needed():
 
 
 def test_other_values_are_static():
-    static, traces = traced_times(lambda x, how: x * 2 if how in ("double", True, Colour.RED) else x)
+    doubles = ("double", True, Colour.RED)
+    static, traces = traced_times(lambda x, how: x * 2 if how in doubles else x)
     for how, want in (("double", 2.0), ("same", 1.0), (True, 2.0), (Colour.RED, 2.0), (None, 1.0)):
         assert float(static(1.0, how)) == want
         assert float(static(1.0, how)) == want

@@ -20,6 +20,7 @@ from d2s.backends.protocol import Backend, Handler, Thunk
 from d2s.backends.python import PythonBackend
 from d2s.conversion import is_made_by_d2s
 from d2s.errors import Error, StagingError
+from d2s.static import StaticFunction
 from d2s.values import Maybe, Unbound
 
 
@@ -143,8 +144,8 @@ class LaxBackend(PythonBackend):
             fix=f"d2s.convert({name}) where you pass or call it, if it is plain Python",
         )
 
-    def compile(self, function: Any) -> Any:
-        return Compiled(function)
+    def compile(self, original: Any) -> StaticFunction:
+        return Compiled(original)
 
 
 def _is_python_integer(value: Any) -> bool:

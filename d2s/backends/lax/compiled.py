@@ -23,9 +23,10 @@ from d2s.backends.lax.dtypes import NUMBERS, fits, is_dynamic, type_of
 from d2s.backends.lax.regions import Escaped, is_tracer_error, trace
 from d2s.backends.lax.trees import Out, children, map_leaves
 from d2s.backends.lax.watch import Watch
-from d2s.errors import Error, Site, StagingError
+from d2s.errors import Error, Site, StagingError, without_own_frames
 from d2s.libraries import is_library_file
 from d2s.recursion import deep
+from d2s.static import StaticFunction
 from d2s.values import Watching
 
 logger = logging.getLogger("d2s")
@@ -61,16 +62,14 @@ def _exact_key(value: Any) -> Any:
         return kind, *(_exact_key(v) for v in value)
     if isinstance(value, frozenset):
         return kind, frozenset(_exact_key(v) for v in value)
-    if isinstance(value, str | bytes | type | enum.Enum) or "__eq__" not in _methods(kind):
+    if isinstance(value, str | bytes | type | enum.Enum) or not _defines_equality(kind):
         return kind, value
     attributes = getattr(value, "__dict__", {})
     return kind, value, *((name, _exact_key(v)) for name, v in attributes.items())
 
 
-@functools.cache
-def _methods(kind: type) -> frozenset[str]:
-    """Names that a class and its bases define, `object` apart."""
-    return frozenset(name for base in kind.__mro__[:-1] for name in vars(base))
+def _defines_equality(kind: type) -> bool:
+    return any("__eq__" in vars(base) for base in kind.__mro__[:-1])
 
 
 @dataclasses.dataclass
@@ -112,7 +111,10 @@ class _Entry:
 
     def is_current(self) -> bool:
         """Whether everything that the graphs were built from still is what it was."""
-        return all([watch.is_unchanged() for watch in self.watches])
+        for watch in self.watches:  # noqa: SIM110 - asked on every call; a generator costs more
+            if not watch.is_unchanged():
+                return False
+        return True
 
     def reset(self) -> None:
         self.watches = []
@@ -135,26 +137,31 @@ class _Tracing(threading.local):
 _tracing = _Tracing()
 
 
-class Compiled:
+class Compiled(StaticFunction):
     """Callable; one graph per structure and type of arguments, rebuilt when its world changes."""
 
-    def __init__(self, function: types.FunctionType) -> None:
-        self.function = function
+    def __init__(self, original: Any) -> None:
+        super().__init__(original)
         self._entries: dict[Any, _Entry] = {}
         #: entries for arguments without structure, by the types of the arguments
         self._flat: dict[tuple[type, ...], _Entry] = {}
         self._lock = threading.RLock()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not kwargs and not Watching.count:
-            entry = self._flat.get(tuple(map(type, args)))
-            if entry is not None and not entry.needed and entry.is_current():
-                try:
-                    result = entry.run(*args)
-                except Exception as error:
-                    return self._try_again(entry, list(args), error)
-                return result if type(result) is not _Result else self._finish(entry, args, result)
-        return self._call_any(args, kwargs)
+        try:
+            if not kwargs and not Watching.count:
+                entry = self._flat.get(tuple(map(type, args)))
+                if entry is not None and not entry.needed and entry.is_current():
+                    try:
+                        result = entry.run(*args)
+                    except Exception as error:
+                        return self._try_again(entry, list(args), error)
+                    return self._finish(entry, args, result) if type(result) is _Result else result
+            if self.bound or self.keywords:
+                args, kwargs = (*self.bound, *args), {**self.keywords, **kwargs}
+            return self._call_any(args, kwargs)
+        except Exception as error:
+            raise without_own_frames(error)  # noqa: B904 - the cause, if any, is kept
 
     def _call_any(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The way of all calls but the simplest: arrays and floats seen before."""
@@ -175,7 +182,7 @@ class Compiled:
         entry = self._entries.get(tuple(key))
         if entry is None:
             entry = self._entry(tuple(key), args, kwargs)
-            if not kwargs and _FLAT.issuperset(key):
+            if not kwargs and not self.bound and _FLAT.issuperset(key):
                 self._flat[tuple(key)] = entry
         return self._run(entry, leaves)
 

@@ -14,6 +14,9 @@ _finfo: Any = jnp.finfo
 NUMBERS = (bool, int, float, complex)
 
 
+_ARRAYS = (jax.core.Tracer, jax.Array)
+
+
 class Type(NamedTuple):
     """Shape and dtype; weak means it came from a Python number and yields to array dtypes."""
 
@@ -47,14 +50,16 @@ class Mismatch(Exception):
 
 def is_dynamic(value: object) -> bool:
     """Whether a value can live in a graph: arrays and numbers."""
+    if type(value) in NUMBERS or isinstance(value, _ARRAYS):
+        return True
     if isinstance(value, np.ndarray | np.generic):
         return value.dtype.kind in "biufcV" and value.dtype.fields is None
-    return isinstance(value, jax.Array) or type(value) in NUMBERS
+    return False
 
 
 def fits(value: int) -> bool:
     """Whether a Python integer is in the range of the graph's integers."""
-    limit = 2 ** (63 if jax.config.read("jax_enable_x64") else 31)
+    limit: int = 2**63 if jax.config.read("jax_enable_x64") else 2**31
     return -limit <= value < limit
 
 

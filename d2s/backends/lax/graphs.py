@@ -1,8 +1,8 @@
 """Tracing a function into a graph of its own.
 
-`jax.make_jaxpr` does it with all the ceremony of a `jit` (signatures, caches, argument trees), which
-costs more than the tracing itself where regions nest. The plain entry underneath is not public;
-where a version of jax does not have it as expected, the public way is taken.
+`jax.make_jaxpr` does it with all the ceremony of a `jit` (signatures, caches, argument trees),
+which costs more than the tracing itself where regions nest. The plain entry underneath is not
+public; where a version of jax does not have it, the public way is taken.
 """
 
 from __future__ import annotations
@@ -17,21 +17,23 @@ from d2s.backends.lax.dtypes import Type
 
 try:
     from jax._src.core import ShapedArray
-    from jax._src.interpreters.partial_eval import trace_to_jaxpr_dynamic
+    from jax._src.interpreters import partial_eval
     from jax._src.linear_util import wrap_init
-except ImportError:  # pragma: no cover - depends on the version of jax
-    trace_to_jaxpr_dynamic = None  # type: ignore[assignment]
+
+    _trace: Any = partial_eval.trace_to_jaxpr_dynamic
+except (ImportError, AttributeError):  # pragma: no cover - depends on the version of jax
+    _trace = None
 
 
 def graph_of(
     function: Callable[..., list[Any]], kinds: list[Type], inputs: str = "inputs"
 ) -> ClosedJaxpr:
     """The graph of a function of arrays; jax calls its arguments ``inputs[0]`` and so on."""
-    if trace_to_jaxpr_dynamic is None:  # pragma: no cover - depends on the version of jax
+    if _trace is None:  # pragma: no cover - depends on the version of jax
         return jax.make_jaxpr(function)(*(kind.struct() for kind in kinds))
     names = tuple(f"{inputs}[{n}]" for n in range(len(kinds)))
     label = f"{function.__name__} at {function.__code__.co_filename}"
     wrapped = wrap_init(function, debug_info=DebugInfo("d2s", label, names, None))
     avals = [ShapedArray(k.shape, k.dtype, weak_type=k.weak) for k in kinds]
-    jaxpr, _, consts = trace_to_jaxpr_dynamic(wrapped, avals)
+    jaxpr, _, consts = _trace(wrapped, avals)
     return ClosedJaxpr(jaxpr, consts)

@@ -178,7 +178,7 @@ def settle(
         if _only_strengthens(joining.dynamic, region):
             # the same graph for numbers that are array elements from the second trip on
             strong = {id(j.sides[0]): Hole(j.sides[0].init, j.type) for j in joining.dynamic}
-            plan = map_leaves(lambda leaf, strong=strong: strong.get(id(leaf), leaf), plan)
+            plan = _replaced(plan, strong)
             holes = [leaf for leaf in leaves(plan) if isinstance(leaf, Hole)]
             kinds = [_CODE] * with_code + extra + [hole.type for hole in holes]
             region = region.retyped(kinds, strong)
@@ -229,8 +229,11 @@ def _state_after(region: Region, slots: list[Slot], count: int) -> list[Any]:
 
 def _given(plan: list[Any], holes: list[Hole], inputs: Iterable[Any]) -> list[Any]:
     """The plan with values in its holes."""
-    values = dict(zip(map(id, holes), inputs, strict=True))
-    return list(map_leaves(lambda leaf: values.get(id(leaf), leaf), plan))
+    return _replaced(plan, dict(zip(map(id, holes), inputs, strict=True)))
+
+
+def _replaced(plan: list[Any], by: dict[int, Any]) -> list[Any]:
+    return [map_leaves(lambda leaf: by.get(id(leaf), leaf), value) for value in plan]
 
 
 def _holes(value: Any, numbers: bool) -> Any:
@@ -266,8 +269,10 @@ def _as_tuple(value: Any, count: int) -> State:
 
 def while_loop(test: Body, body: Body, state: State) -> State:
     """Python's loop while the test is known; one staged loop from where it is not."""
-    if _reaches_traced(test, body, state) and _becomes_traced(test, body, state):
-        return _stage_while(test, body, state)
+    if _reaches_traced(test, body, state):
+        watch = Watch(test, body, *state)
+        if _becomes_traced(test, body, state, watch):
+            return _stage_while(test, body, state, watch=watch)
     while True:
         go = test(*state)
         if is_traced(go):
@@ -288,9 +293,8 @@ def _reaches_traced(test: Body, body: Body, state: State) -> bool:
     return any(is_traced(leaf) for value in reached for leaf in leaves(value))
 
 
-def _becomes_traced(test: Body, body: Body, state: State) -> bool:
+def _becomes_traced(test: Body, body: Body, state: State, watch: Watch) -> bool:
     """Whether the test is, or will be, a run-time value: tried on abstract values, undone."""
-    watch = Watch(test, body, *state)
     plan = list(state)
     for _ in range(len(leaves(plan)) + 2):
         holes: list[Hole] = []
@@ -374,9 +378,15 @@ def _stage_tested(go: Any, test: Body, body: Body, state: State) -> State:
     return done[1:]
 
 
-def _stage_while(test: Body, body: Body, state: State, names: list[str] | None = None) -> State:
+def _stage_while(
+    test: Body,
+    body: Body,
+    state: State,
+    names: list[str] | None = None,
+    watch: Watch | None = None,
+) -> State:
     count = len(state)
-    watch = Watch(test, body, *state)
+    watch = watch or Watch(test, body, *state)
     names = names if names is not None else _names(body, 0)
 
     def step(*values: Any) -> State:
@@ -580,7 +590,7 @@ def _becomes_traced_for(items: Any, body: Body, state: State, test: Body) -> boo
     def first(*values: Any) -> Any:
         return body(items[0], *values)
 
-    return _becomes_traced(test, first, state)
+    return _becomes_traced(test, first, state, Watch(test, body, *state))
 
 
 def _stage_for_or_unroll(sequence: Sequence, body: Body, state: State, test: Body | None) -> State:

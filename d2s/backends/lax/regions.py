@@ -20,7 +20,7 @@ from jax.extend.core import jaxprs_in_params, take_current_trace
 
 from d2s.backends.lax import channels, overflow
 from d2s.backends.lax.channels import Failures, Halt, Scope
-from d2s.backends.lax.dtypes import Type, cast, type_of
+from d2s.backends.lax.dtypes import Type, cast, type_of, type_of_aval
 from d2s.backends.lax.graphs import graph_of
 from d2s.backends.lax.trees import (
     FILLER,
@@ -123,10 +123,8 @@ class Region:
             outs: list[Any] = jax.core.eval_jaxpr(self.jaxpr.jaxpr, self.jaxpr.consts, *inputs)
             return outs
 
-        jaxpr = jax.make_jaxpr(run)(*(kind.struct() for kind in kinds))
-        found = [
-            Type(a.shape, a.dtype, bool(getattr(a, "weak_type", False))) for a in jaxpr.out_avals
-        ]
+        jaxpr = graph_of(run, kinds)
+        found = [type_of_aval(aval) for aval in jaxpr.out_avals]
 
         def out(leaf: Any) -> Any:
             if not isinstance(leaf, Out):

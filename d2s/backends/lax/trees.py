@@ -39,9 +39,15 @@ class Filler(Leaf):
 FILLER = Filler()
 
 
+_LEAF_KINDS = frozenset({*NUMBERS, str, bytes, type(None)})
+_LEAF_BASES = (Leaf, Unbound, jax.core.Tracer, jax.Array)
+
+
 def children(value: Any) -> tuple[list[tuple[str, Any]], Make] | None:
     """Parts of a container with their names, and how to make it again; None for a leaf."""
     kind = type(value)
+    if kind in _LEAF_KINDS or isinstance(value, _LEAF_BASES):
+        return None
     if kind is tuple or kind is list:
         return [(f"[{n}]", v) for n, v in enumerate(value)], kind
     if kind is dict or kind is OrderedDict:
@@ -51,9 +57,7 @@ def children(value: Any) -> tuple[list[tuple[str, Any]], Make] | None:
     if isinstance(value, Maybe):
         name = value.name
         return [("", value.bound), ("", value.value)], lambda p: Maybe(p[0], p[1], name)
-    if value is None or isinstance(value, _NEVER_CONTAINERS):
-        return None
-    if kind in NUMBERS or isinstance(value, jax.Array | np.ndarray | np.generic):
+    if isinstance(value, _ATOMS):
         return None
     if isinstance(value, tuple) and hasattr(kind, "_fields"):
         pairs = [(f".{n}", v) for n, v in zip(kind._fields, value, strict=True)]
@@ -67,7 +71,7 @@ def children(value: Any) -> tuple[list[tuple[str, Any]], Make] | None:
     return None
 
 
-_NEVER_CONTAINERS = (Leaf, Unbound, Iterator, str, bytes, type, types.FunctionType, enum.Enum)
+_ATOMS = (Iterator, str, bytes, type, types.FunctionType, enum.Enum, np.ndarray, np.generic)
 
 
 def _dataclass_children(value: Any) -> tuple[list[tuple[str, Any]], Make] | None:

@@ -22,6 +22,7 @@ import numpy as np
 from d2s.conversion import MARKS, is_made_by_d2s
 from d2s.errors import Site, StagingError
 from d2s.libraries import is_library_file
+from d2s.static import StaticFunction
 
 EMPTY = object()
 _ATOMS = (str, bytes, int, float, complex, bool, type(None), types.ModuleType, range, slice)
@@ -128,15 +129,16 @@ class Watch:
         if isinstance(value, dict):
             self._snapshots.append((value, dict(value)))
             return list(value.values())
+        if isinstance(value, StaticFunction):
+            return [value.original]
         if type(value).__module__.startswith("d2s."):
-            # of what is ours only the user's function behind a static one can be read
-            return [getattr(value, "original", None)]
+            return []
         reached: list[Any] = [type(value)]
         attributes = getattr(value, "__dict__", None)
         if type(attributes) is dict:
             self._labels[id(attributes)] = f"an attribute of a {type(value).__name__}"
             reached.append(attributes)
-        names = _slot_names(type(value))
+        names = _slot_names(type(value))  # type: ignore[arg-type]
         if names:
             held = {n: getattr(value, n, EMPTY) for n in names}
             owner = _Slots(value)
@@ -158,8 +160,8 @@ class Watch:
         reached: list[Any] = list(function.__closure__ or ())
         if is_library_file(function.__code__.co_filename) and not is_made_by_d2s(function):
             # d2s wraps the user's functions in functions of its own; those of others are theirs
-            own = function.__module__.startswith("d2s.")
-            return [_contents(cell) for cell in reached] if own else []
+            ours = function.__module__.startswith("d2s.")
+            return [_contents(cell) for cell in reached] if ours else []
         for name, cell in zip(function.__code__.co_freevars, reached, strict=True):
             self._labels.setdefault(id(cell), f"the variable `{name}` of an enclosing function")
         space = function.__globals__
@@ -302,7 +304,7 @@ def _attribute(owner: Any, name: str) -> Any:
 
 
 @functools.cache
-def _slot_names(kind: type) -> tuple[str, ...]:
+def _slot_names(kind: Any) -> tuple[str, ...]:
     names: list[str] = []
     for base in kind.__mro__:
         slots = vars(base).get("__slots__", ())
@@ -312,11 +314,11 @@ def _slot_names(kind: type) -> tuple[str, ...]:
 
 
 @functools.cache
-def is_library_class(kind: type) -> bool:
-    if kind.__module__ in ("builtins", "__main__") or not hasattr(sys, "modules"):
-        return kind.__module__ == "builtins"
+def is_library_class(kind: Any) -> bool:
+    if kind.__module__ in ("builtins", "__main__"):
+        return bool(kind.__module__ == "builtins")
     module = sys.modules.get(kind.__module__)
-    filename = getattr(module, "__file__", None)
+    filename: str | None = getattr(module, "__file__", None)
     return filename is None or is_library_file(filename)
 
 
@@ -349,7 +351,7 @@ def _unchanged(owner: Any, before: Any) -> bool:
             for (k, v), (k2, v2) in zip(owner.items(), before.items(), strict=True)
         )
     if isinstance(owner, set):
-        return owner == before
+        return bool(owner == before)
     return len(owner) == len(before) and all(a is b for a, b in zip(owner, before, strict=True))
 
 
