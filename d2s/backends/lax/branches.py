@@ -51,7 +51,7 @@ def join_branches(predicate: Any, one: Region, other: Region, before: Watch) -> 
         what = "when the condition holds|otherwise"
         raise difference(found, names, "[0]", what, channels.where()) from None
     outs: list[Any] = []
-    if joining.dynamic:
+    if joining.dynamic or one.effects or other.effects:
 
         def branch(region: Region, side: int) -> Callable[[], list[Any]]:
             def run() -> list[Any]:

@@ -489,7 +489,7 @@ def _is_direct(plan: Plan, tested: Region) -> bool:
     """Whether the traced graphs can be the loop's as they are, without a cast or a check."""
     exact = all(isinstance(j.sides[1], Out) and j.sides[1].type == j.type for j in plan.carried)
     regions = (plan.region, tested)
-    pure = not any(r.jaxpr.effects or r.risky for r in regions)
+    pure = not any(r.effects or r.risky for r in regions)
     return exact and pure and isinstance(tested.value, Out) and bool(plan.carried)
 
 

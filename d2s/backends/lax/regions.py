@@ -156,7 +156,12 @@ class Region:
 
     @property
     def is_pure(self) -> bool:
-        return self.code is None and not self.slots
+        return self.code is None and not self.slots and not self.effects
+
+    @property
+    def effects(self) -> Any:
+        """Effects on the host, in the order that jax keeps: they happen although nothing is read."""
+        return self.jaxpr.effects
 
     def reads(self, position: int) -> bool:
         """Whether the graph uses its input at all."""
