@@ -176,12 +176,14 @@ def settle(
             what = "before the loop|after an iteration"
             raise difference(found, labels, "", what, site) from None
         if _only_strengthens(joining.dynamic, region):
-            # the same graph for numbers that are array elements from the second trip on
-            strong = {id(j.sides[0]): Hole(j.sides[0].init, j.type) for j in joining.dynamic}
+            # from the second trip on they are array elements; the graph is the same
+            changed = [j for j in joining.dynamic if j.type != j.sides[0].type]
+            strong = {id(j.sides[0]): Hole(j.sides[0].init, j.type) for j in changed}
+            first = with_code + len(extra)
+            positions = [first + n for n, hole in enumerate(holes) if id(hole) in strong]
             plan = _replaced(plan, strong)
-            holes = [leaf for leaf in leaves(plan) if isinstance(leaf, Hole)]
-            kinds = [_CODE] * with_code + extra + [hole.type for hole in holes]
-            region = region.retyped(kinds, strong)
+            holes = [strong.get(id(hole), hole) for hole in holes]
+            region = region.strengthened(positions, strong)
             joining = _LoopJoin()
             tree = joining.join(plan, _state_after(region, shared, len(state)))
         if all(isinstance(j.sides[0], Hole) and j.type == j.sides[0].type for j in joining.dynamic):

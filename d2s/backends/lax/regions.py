@@ -16,7 +16,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import jaxprs_in_params, take_current_trace
+from jax.extend.core import Var, jaxprs_in_params, take_current_trace
 
 from d2s.backends.lax import channels, overflow
 from d2s.backends.lax.channels import Failures, Halt, Scope
@@ -116,24 +116,40 @@ class Region:
                 stack += jaxprs_in_params(equation.params)
         return found - {None}
 
-    def retyped(self, kinds: list[Type], renamed: dict[int, Any]) -> Region:
-        """The same graph for inputs of other types, without running the user's code again."""
+    def strengthened(self, positions: list[int], renamed: dict[int, Any]) -> Region:
+        """The same graph for inputs that are array elements where they were Python numbers.
 
-        def run(*inputs: Any) -> list[Any]:
-            outs: list[Any] = jax.core.eval_jaxpr(self.jaxpr.jaxpr, self.jaxpr.consts, *inputs)
-            return outs
+        What is computed from them is no Python number either; no equation changes otherwise.
+        """
+        old = self.jaxpr.jaxpr
+        strong: dict[Any, Any] = {}
+        for position in positions:
+            var = old.invars[position]
+            strong[var] = Var(var.aval.strip_weak_type())
 
-        jaxpr = graph_of(run, kinds)
-        found = [type_of_aval(aval) for aval in jaxpr.out_avals]
+        def new(var: Any) -> Any:
+            return strong.get(var, var) if isinstance(var, Var) else var
+
+        equations = []
+        for equation in old.eqns:
+            if any(isinstance(v, Var) and v in strong for v in equation.invars):
+                if not equation.params.get("weak_type", False):
+                    weak = [v for v in equation.outvars if getattr(v.aval, "weak_type", False)]
+                    strong.update({v: Var(v.aval.strip_weak_type()) for v in weak})
+                invars, outvars = map(new, equation.invars), map(new, equation.outvars)
+                equation = equation.replace(invars=list(invars), outvars=list(outvars))
+            equations.append(equation)
+        outvars = [new(v) for v in old.outvars]
+        jaxpr = old.replace(invars=[new(v) for v in old.invars], eqns=equations, outvars=outvars)
 
         def out(leaf: Any) -> Any:
             if not isinstance(leaf, Out):
                 return leaf
             same = renamed.get(id(leaf.same_as), leaf.same_as)
-            return Out(leaf.index, found[leaf.index], same)
+            return Out(leaf.index, type_of_aval(outvars[leaf.index].aval), same)
 
         made = copy.copy(self)
-        made.jaxpr = jaxpr
+        made.jaxpr = self.jaxpr.replace(jaxpr=jaxpr)
         made.value = map_leaves(out, self.value)
         made.slots = {k: (slot, map_leaves(out, v)) for k, (slot, v) in self.slots.items()}
         return made
@@ -160,7 +176,7 @@ class Region:
 
     @property
     def effects(self) -> Any:
-        """Effects on the host, in the order that jax keeps: they happen although nothing is read."""
+        """Effects on the host, in the order that jax keeps; they happen though nothing is read."""
         return self.jaxpr.effects
 
     def reads(self, position: int) -> bool:
