@@ -217,3 +217,33 @@ def test_ordered_effects_keep_their_order_and_number(capsys):
         jax.effects_barrier()
         told = capsys.readouterr().out.split("\n")
         assert told[:-1] == ["start 0", "even 0", "odd 1", "even 2", "row 0", "row 1", "end 3"]
+
+
+def nest(n, x):
+    total = 0.0
+    a = 0.0
+    while a < n:
+        b = 0.0
+        while b < n:
+            total = total + x * (a + b)
+            b += 1
+        a += 1
+    return total
+
+
+def nest_by_hand(n, x):
+    def inner(a, total):
+        return jax.lax.while_loop(
+            lambda s: s[1] < n, lambda s: (s[0] + x * (a + s[1]), s[1] + 1), (total, 0.0)
+        )[0]
+
+    return jax.lax.while_loop(
+        lambda s: s[1] < n, lambda s: (inner(s[1], s[0]), s[1] + 1), (jnp.float32(0), 0.0)
+    )[0]
+
+
+def test_a_number_that_becomes_an_array_element_leaves_no_trace():
+    args = jnp.float32(3), jnp.float32(1)
+    ours, theirs = graph(nest, *args), jax.make_jaxpr(nest_by_hand)(*args)
+    assert sorted(primitives(ours)) == sorted(primitives(theirs))
+    check(nest, (3.0, 1.0), (0.0, 1.0))

@@ -136,6 +136,11 @@ class Region:
                 if not equation.params.get("weak_type", False):
                     weak = [v for v in equation.outvars if getattr(v.aval, "weak_type", False)]
                     strong.update({v: Var(v.aval.strip_weak_type()) for v in weak})
+                if equation.primitive.name == "convert_element_type":
+                    (source,), (target,) = equation.invars, equation.outvars
+                    if new(source).aval == new(target).aval:
+                        strong[target] = new(source)  # it only made an array of a number
+                        continue
                 invars, outvars = map(new, equation.invars), map(new, equation.outvars)
                 equation = equation.replace(invars=list(invars), outvars=list(outvars))
             equations.append(equation)
