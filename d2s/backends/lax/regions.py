@@ -141,8 +141,10 @@ class Region:
                     if new(source).aval == new(target).aval:
                         strong[target] = new(source)  # it only made an array of a number
                         continue
-                invars, outvars = map(new, equation.invars), map(new, equation.outvars)
-                equation = equation.replace(invars=list(invars), outvars=list(outvars))
+                equation = equation.replace(
+                    invars=[new(v) for v in equation.invars],
+                    outvars=[new(v) for v in equation.outvars],
+                )
             equations.append(equation)
         outvars = [new(v) for v in old.outvars]
         jaxpr = old.replace(invars=[new(v) for v in old.invars], eqns=equations, outvars=outvars)
