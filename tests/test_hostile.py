@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 import time
 
@@ -12,6 +13,7 @@ import pytest
 
 import d2s
 
+from . import review_module
 from .differential.harness import check
 
 
@@ -367,3 +369,267 @@ def test_values_inside_the_arguments_of_an_exception():
     with pytest.raises(ValueError) as caught:
         d2s.to_static(reports)(-1)
     assert caught.value.args == ({"x": -1}, [-1, 1])
+
+
+FACTOR = 2.0
+
+
+def sized(x, n):
+    return jnp.ones(n) * FACTOR + x
+
+
+def through_a_module(x):
+    return review_module.helper(x) + review_module.SCALE
+
+
+def writes_a_module(x):
+    review_module.LAST = x
+    return x
+
+
+def grows_a_module(x):
+    review_module.ITEMS.append(x)
+    return x
+
+
+@d2s.to_static
+def inner_static(x):
+    return review_module.helper(x)
+
+
+def outer_of_static(x):
+    return inner_static(x) + 1
+
+
+def test_every_graph_is_guarded(monkeypatch):
+    static, module = d2s.to_static(sized), d2s.to_static(through_a_module)
+    nested = d2s.to_static(outer_of_static)
+    assert float(static(1.0, 2)[0]) == 3.0
+    assert module(1.0) == 4.0
+    assert nested(1.0) == 3.0
+    monkeypatch.setitem(globals(), "FACTOR", 5.0)
+    monkeypatch.setattr(review_module, "SCALE", 3.0)
+    assert float(static(1.0, 2)[0]) == 6.0
+    assert module(1.0) == 6.0
+    assert nested(1.0) == 4.0
+    assert refused(writes_a_module, jnp.float32(1)) == "D2S024"
+    assert refused(grows_a_module, jnp.float32(1)) == "D2S024"
+    assert not hasattr(review_module, "LAST")
+    assert review_module.ITEMS == []
+
+
+@jax.tree_util.register_pytree_node_class
+class Tagged:
+    def __init__(self, value, tag):
+        self.value, self.tag = value, tag
+
+    def tree_flatten(self):
+        return (self.value,), self.tag
+
+    @classmethod
+    def tree_unflatten(cls, tag, parts):
+        return cls(parts[0], tag)
+
+
+def tag_of(p):
+    return p.tag
+
+
+def tagged(x):
+    p = Tagged(x, "a")
+    if x > 0:
+        p = Tagged(x, "b")
+    return p
+
+
+def test_what_a_pytree_keeps_beside_its_leaves_counts():
+    static = d2s.to_static(tag_of)
+    assert [static(Tagged(1.0, "a")), static(Tagged(1.0, "b"))] == ["a", "b"]
+    assert refused(tagged, jnp.float32(1)) == "D2S013"
+
+
+def writes_in_the_test(x):
+    flag = 0
+
+    def more():
+        nonlocal flag
+        flag = 1
+        return x > 0
+
+    while more():
+        flag = 2
+        x -= 1
+    return flag
+
+
+def list_in_a_try(x):
+    values = [0.0]
+    try:
+        values[0] = 1.0
+        if x > 0:
+            raise ValueError
+        values[0] = 2.0
+    except ValueError:
+        pass
+    return values[0]
+
+
+def message_in_a_handler(x):
+    try:
+        raise ValueError(f"bad {x}")
+    except ValueError as e:
+        return len(str(e)) * x
+
+
+def leaves_by_exit(x):
+    if x < 0:
+        raise SystemExit(3)
+    return x
+
+
+def test_exceptions_and_what_they_leave():
+    check(writes_in_the_test, (2,), (0,))
+    check(list_in_a_try, (1.0,), (-1.0,))
+    check(message_in_a_handler, (1,), (2,), error_ok="D2S020")
+    static = d2s.to_static(leaves_by_exit)
+    assert static(jnp.float32(1)) == 1
+    with pytest.raises(SystemExit):
+        static(jnp.float32(-1))
+
+
+class Told(Exception):
+    def __init__(self, text, value):
+        super().__init__(text)
+        self.value = value
+
+
+def tells(x):
+    if x < 0:
+        raise Told("negative", x)
+    return x
+
+
+def test_attributes_of_an_exception():
+    with pytest.raises(Told) as caught:
+        d2s.to_static(tells)(jnp.float32(-2))
+    assert float(caught.value.value) == -2.0
+
+
+def iterator_in_branches(x):
+    it = iter([1.0, 2.0, 3.0])
+    total = 0.0
+    if x > 0:
+        for v in it:
+            total = total + v
+    else:
+        for v in it:
+            total = total - v
+    return total
+
+
+def zipped_twice(a):
+    pairs = zip(a, a)
+    total = jnp.float32(0)
+    for p, q in pairs:
+        total = total + p * q
+    for p, q in pairs:
+        total = total + p * q
+    return total
+
+
+def test_iterators_are_used_up_once():
+    check(iterator_in_branches, (1.0,), (-1.0,), error_ok="D2S025")
+    check(zipped_twice, (jnp.arange(3.0),), (jnp.ones(3),))
+
+
+def squares_in_a_branch(n):
+    if n > 0:
+        return n * n
+    return 0
+
+
+def root_by_trial(n):
+    i = 0
+    while i * i <= n:
+        i += 1
+    return i
+
+
+def wraps_into_its_own_check(n, m):
+    p = n * m
+    if p < 0:
+        raise ValueError("negative")
+    return p
+
+
+@pytest.mark.parametrize(
+    ("function", "args"),
+    [
+        (squares_in_a_branch, (100_000,)),
+        (root_by_trial, (2_147_400_000,)),
+        (wraps_into_its_own_check, (50_000, 50_001)),
+        (lambda n: n + 1, (2**31 - 1,)),
+        (lambda x: int(x), (3e9,)),
+    ],
+)
+def test_integers_beyond_the_graph(function, args):
+    static = d2s.to_static(function)
+    assert int(static(*args)) == function(*args)
+
+
+def counter_beside_a_sum(a):
+    s = 0
+    k = 1
+    for v in a:
+        if v > 0:
+            k = k * 100_000
+            s = s * 2
+        s = s + v
+    return s, k
+
+
+def test_a_sum_of_arrays_does_not_hide_an_integer():
+    with pytest.raises(d2s.IntegerOverflow):
+        d2s.to_static(counter_beside_a_sum)(jnp.ones(4, jnp.int32))
+
+
+@dataclasses.dataclass
+class Prepared:
+    x: float
+
+    def __post_init__(self):
+        self.extra = 10.0
+
+
+def test_dataclasses_keep_what_is_no_field():
+    got = d2s.to_static(lambda p: (p, p.x + p.extra))(Prepared(1.0))
+    assert float(got[1]) == 11.0
+    assert float(got[0].extra) == 10.0
+
+
+def keeps_count():
+    def make(x):
+        n = [0]
+
+        def inc():
+            n[0] += 1
+            return n[0]
+
+        return inc
+
+    return make
+
+
+def test_a_function_with_a_state_is_not_returned():
+    assert refused(keeps_count(), 1.0) == "D2S031"
+
+
+def mentions_tracers(x):
+    try:
+        raise ValueError("no Tracer here")
+    except ValueError:
+        return x
+
+
+def test_a_text_is_only_a_text():
+    assert d2s.convert(mentions_tracers)(1.0) == 1.0

@@ -285,7 +285,7 @@ class _Function:
             self._context.exits[id(node)] = (node, flags)
             return
         going = none_of(flags, node.test)
-        endless = isinstance(node.test, gast.Constant) and node.test.value is True
+        endless = isinstance(node.test, gast.Constant) and bool(node.test.value)
         if not endless:
             going = quote_expression("going and test", node.test, going=going, test=node.test)
         node.test = going
@@ -357,6 +357,6 @@ def _completes(body: list[gast.stmt]) -> Completes:
 
 def _is_endless(node: gast.While) -> bool:
     """``while True`` without a break of its own: left by return or exception only."""
-    forever = isinstance(node.test, gast.Constant) and node.test.value is True
+    forever = isinstance(node.test, gast.Constant) and bool(node.test.value)
     inner = [_exits(statement) for statement in node.body]
     return forever and not any(isinstance(n, gast.Break) for found in inner for n in found)

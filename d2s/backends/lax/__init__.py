@@ -16,6 +16,7 @@ from d2s.backends.lax import branches, channels, handlers, loops, regions
 from d2s.backends.lax.builtin_calls import BUILTINS, has_traced, refuse, refuse_unrepeatable
 from d2s.backends.lax.compiled import Compiled
 from d2s.backends.lax.dtypes import is_dynamic, type_of
+from d2s.backends.lax.sequences import refuse_outer_iterator
 from d2s.backends.protocol import Backend, Handler, Thunk
 from d2s.backends.python import PythonBackend
 from d2s.conversion import is_made_by_d2s
@@ -30,7 +31,7 @@ class LaxBackend(PythonBackend):
     name = "jax"
 
     def is_traced(self, value: object) -> bool:
-        return isinstance(value, jax.core.Tracer) and value.to_concrete_value() is None
+        return regions.is_traced(value)
 
     def staging(self) -> bool:
         return not trace_ctx.is_top_level()
@@ -98,14 +99,16 @@ class LaxBackend(PythonBackend):
         return maybe.value
 
     def quoted(self, value: Any) -> Any:
-        scope = channels.current()
-        if not self.is_traced(value) or scope is None:
+        if not self.is_traced(value) or channels.current() is None:
             return value
+        scope = channels.root()
         number = len(scope.quotes)
         scope.quotes[number] = (value, "")
         return channels.Quote(value, number, scope)
 
     def builtin(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        for arg in args:
+            refuse_outer_iterator(arg)
         special = BUILTINS.get(function) if _is_hashable(function) else None
         if special is not None:
             return special(*args, **kwargs)
@@ -129,6 +132,8 @@ class LaxBackend(PythonBackend):
         refuse_unrepeatable(function)
 
     def is_internal(self, error: BaseException) -> bool:
+        if not self.staging():
+            return isinstance(error, (Error, *regions.TRACER_ERRORS))
         return regions.is_internal(error)
 
     def unconverted(self, function: Any, reason: str, error: BaseException) -> BaseException | None:

@@ -14,7 +14,7 @@ import numpy as np
 from d2s.backends.lax import channels
 from d2s.backends.lax.dtypes import NUMBERS, fits, is_dynamic
 from d2s.backends.lax.trees import children
-from d2s.backends.lax.watch import Watch
+from d2s.backends.lax.watch import Watch, slot_names
 from d2s.errors import StagingError
 
 Build = Callable[[Any], Any]
@@ -40,7 +40,7 @@ class _Static:
 
 def exact_key(value: Any) -> Any:
     """A key that tells 0.0 from -0.0 and 1 from True, inside hashable objects too."""
-    kind = type(value)
+    kind: Any = type(value)
     if kind in NUMBERS:
         return kind, repr(value)
     if isinstance(value, tuple):
@@ -49,8 +49,9 @@ def exact_key(value: Any) -> Any:
         return kind, frozenset(exact_key(v) for v in value)
     if isinstance(value, str | bytes | type | enum.Enum) or not _defines_equality(kind):
         return kind, value
-    attributes = getattr(value, "__dict__", {})
-    return kind, value, *((name, exact_key(v)) for name, v in attributes.items())
+    names = [*getattr(value, "__dict__", ()), *slot_names(kind)]
+    parts = [(name, exact_key(getattr(value, name))) for name in names if hasattr(value, name)]
+    return kind, value, *parts
 
 
 def _defines_equality(kind: type) -> bool:
@@ -78,6 +79,8 @@ def flatten(value: Any, leaves: list[Any], key: list[Any]) -> None:
             key.append(_static(value))
             return
         key.append(kind)
+        if isinstance(value, dict):
+            key.append(tuple(map(exact_key, value)))
         for name, part in parts[0]:
             key.append(name)
             flatten(part, leaves, key)
@@ -163,7 +166,8 @@ def template_of_result(value: Any, outs: list[Any], watch: Watch) -> Build:
 def _is_same_on_every_call(value: Any) -> bool:
     """Whether a value can be made once, while the graph is built, and returned by every call."""
     if isinstance(value, types.FunctionType):
-        return not any(isinstance(found, jax.core.Tracer) for found in Watch(value).reached())
+        captured = [cell.cell_contents for cell in value.__closure__ or ()]
+        return all(isinstance(held, types.ModuleType) for held in captured)
     plain = (str, bytes, enum.Enum, type, types.ModuleType, range, slice, frozenset, np.dtype)
     return value is None or type(value) in NUMBERS or isinstance(value, plain)
 

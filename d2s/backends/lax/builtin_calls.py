@@ -37,7 +37,7 @@ def _range(*args: Any) -> Any:
         kind = getattr(a, "dtype", None)
         if kind is not None and not jnp.issubdtype(kind, jnp.integer):
             raise TypeError("'float' object cannot be interpreted as an integer")
-    weak = Type((), jnp.dtype("int32"), True)
+    weak = type_of(0)
     values = [cast(scalar(a), weak) if is_traced(a) else int(a) for a in args]
     start, stop, step = (0, *values, 1) if len(values) == 1 else (*values, 1)[:3]
     if is_traced(step):
@@ -122,9 +122,15 @@ def _number(kind: type, dtype: str) -> Call:
         wide = jax.dtypes.canonicalize_dtype(dtype)
         if kind is int and jnp.issubdtype(value.dtype, jnp.floating):
             value = jnp.trunc(value)
+            limit = 2.0 ** (8 * np.dtype(wide).itemsize - 1)
+            cond(abs(value) < limit, lambda: None, _too_large, ())
         return cast(value, Type((), np.dtype(wide), True))
 
     return convert
+
+
+def _too_large() -> None:
+    raise channels.overflow(channels.where())
 
 
 def _extreme(name: str, better: Call) -> Call:

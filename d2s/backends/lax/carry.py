@@ -32,7 +32,6 @@ from d2s.errors import StagingError
 from d2s.values import Maybe, Unbound
 
 State = tuple[Any, ...]
-INDEX = Type((), jnp.dtype("int32"), True)
 CODE = Type((), jnp.dtype("int32"), False)
 
 
@@ -166,7 +165,10 @@ def settle(
             positions = [first + n for n, hole in enumerate(holes) if id(hole) in strong]
             plan = replaced_leaves(plan, strong)
             holes = [strong.get(id(hole), hole) for hole in holes]
-            region = region.strengthened(positions, strong)
+            stronger = region.strengthened(positions, strong)
+            if stronger is None:
+                continue
+            region = stronger
             joining = _LoopJoin()
             tree = joining.join(plan, _state_after(region, shared, len(state)))
         if all(isinstance(j.sides[0], Hole) and j.type == j.sides[0].type for j in joining.dynamic):

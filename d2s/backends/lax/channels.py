@@ -23,7 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import take_current_trace
 
-from d2s.backends.lax.trees import Leaf, children, map_leaves
+from d2s.backends.lax.trees import Leaf, children, leaves, map_leaves
 from d2s.backends.lax.watch import Slot, Watch
 from d2s.errors import IntegerOverflow, Site
 from d2s.libraries import is_library_file
@@ -53,7 +53,7 @@ class Failure:
         args = tuple(_filled(a, quotes) for a in self.args)
         made = self.kind.__new__(self.kind, *args)
         made.args = args
-        made.__dict__.update(self.attributes)
+        made.__dict__.update({k: _filled(v, quotes) for k, v in self.attributes.items()})
         if self.cause is not None:
             made.__cause__ = self.cause
         return made
@@ -96,6 +96,14 @@ class Quote:
 
     def __repr__(self) -> str:
         return format(self, _REPR)
+
+
+def quotes_of(error: BaseException) -> bool:
+    """Whether the message of an exception quotes run-time values."""
+    start = _TOKEN.partition("{")[0]
+    return any(isinstance(a, str) and start in a for a in error.args) or any(
+        isinstance(leaf, jax.core.Tracer) for a in error.args for leaf in leaves(a)
+    )
 
 
 class Failures:
@@ -155,7 +163,7 @@ class Scope:
             self.code = jnp.where(first, code, self.code)
         self.numbers |= numbers
         if self.observed and self.watch is not None:
-            now = {slot.identity: (slot, slot.get()) for slot in self.watch.cells()}
+            now = {slot.identity: (slot, slot.get()) for slot in self.watch.places()}
             self.snapshots.append((self.code, now))
 
     def holds(self, value: Any) -> bool:
@@ -186,7 +194,7 @@ class Scope:
         for argument in error.args:
             argument = map_leaves(later, argument)
             if isinstance(argument, str):
-                for n, (value, spec) in self.quotes.items():
+                for n, (value, spec) in (_stack.scopes or [self])[0].quotes.items():
                     token = _TOKEN.format(n) + spec + _END
                     if token in argument:
                         # numbered anew, so that every trace of the place gives the same failure
@@ -195,7 +203,9 @@ class Scope:
                         )
                         quotes.append((value, spec))
             args.append(argument)
-        attributes = {k: v for k, v in vars(error).items() if not k.startswith("__")}
+        attributes = {
+            k: map_leaves(later, v) for k, v in vars(error).items() if not k.startswith("__")
+        }
         failure = Failure(type(error), tuple(args), where(error), error.__cause__, attributes)
         specs = [(spec, bool(getattr(jax.typeof(v), "weak_type", False))) for v, spec in quotes]
         return self.failures.add(failure, specs), [jnp.asarray(value) for value, _ in quotes]
@@ -206,6 +216,7 @@ class _Stack(threading.local):
         self.scopes: list[Scope] = []
         self.watches: list[Watch] = []
         self.loops = 0
+        self.exact = False
 
 
 _stack = _Stack()
@@ -227,6 +238,11 @@ def watches() -> list[Watch]:
 def in_loop() -> bool:
     """Whether the code running now is inside the body of a staged loop."""
     return _stack.loops > 0
+
+
+def is_exact() -> bool:
+    """Whether the function being traced got Python integers."""
+    return _stack.exact
 
 
 @contextmanager
@@ -253,14 +269,14 @@ def watched(watch: Watch) -> Iterator[None]:
 
 
 @contextmanager
-def set_aside() -> Iterator[None]:
+def set_aside(exact: bool) -> Iterator[None]:
     """No scope and no watch inside: for code that is traced on its own account."""
-    before = _stack.scopes, _stack.watches, _stack.loops
-    _stack.scopes, _stack.watches, _stack.loops = [], [], 0
+    before = _stack.scopes, _stack.watches, _stack.loops, _stack.exact
+    _stack.scopes, _stack.watches, _stack.loops, _stack.exact = [], [], 0, exact
     try:
         yield
     finally:
-        _stack.scopes, _stack.watches, _stack.loops = before
+        _stack.scopes, _stack.watches, _stack.loops, _stack.exact = before
 
 
 def joined(value: Any, replaced: list[Any], before: Watch) -> None:

@@ -176,10 +176,16 @@ class Compiled(StaticFunction):
             entry.reset()
         while entry.needed:
             entry, leaves = self._by_value(entry, leaves, entry.needed)
+            if not entry.is_current():
+                entry.reset()
         try:
             result = entry.run(*leaves)
         except Exception as error:
             return self._try_again(entry, leaves, error)
+        for outer in channels.watches():
+            # what this graph was built from, the graph around is built from
+            for watch in entry.watches if outer.outside else ():
+                outer.adopt(watch)
         return result if type(result) is not _Result else self._finish(entry, leaves, result)
 
     def _finish(self, entry: _Entry, leaves: Sequence[Any], result: _Result) -> Any:
@@ -254,8 +260,9 @@ class Compiled(StaticFunction):
     def trace(self, entry: _Entry, leaves: tuple[Any, ...]) -> Any:
         """Build the graph: run the converted function once on abstract values."""
         scope = Scope(Failures())
-        with deep, self._running(), channels.set_aside(), channels.entered(scope):
-            if any(_is_python_int(leaf) for leaf in leaves):
+        exact = any(_is_python_int(leaf) for leaf in leaves)
+        with deep, self._running(), channels.set_aside(exact), channels.entered(scope):
+            if exact:
                 return self._trace_exact(entry, leaves, scope)
             return self._result(scope, *self._call(entry, leaves, scope))
 
@@ -280,7 +287,7 @@ class Compiled(StaticFunction):
                 except Halt:
                     scope.fail_at_last()
                 except Exception as error:
-                    if scope.code is None and not scope.quotes:
+                    if scope.code is None and not channels.root().quotes:
                         raise
                     if isinstance(error, Error) or is_tracer_error(error):
                         raise

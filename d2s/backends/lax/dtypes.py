@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import jax
@@ -111,6 +112,10 @@ def _promotable(one: Type) -> Any:
 
 
 def _check_lossless(side: Type, joined: Type, value: object) -> None:
+    if type(value) is float and jnp.issubdtype(joined.dtype, jnp.floating):
+        if math.isfinite(value) and abs(value) > float(_finfo(joined.dtype).max):
+            raise Mismatch("D2S012", f"{value} does not fit into {joined}", "a wider dtype")
+        return
     if side.dtype == joined.dtype or not jnp.issubdtype(side.dtype, jnp.integer):
         return
     if jnp.issubdtype(joined.dtype, jnp.integer):

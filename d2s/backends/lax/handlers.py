@@ -9,11 +9,11 @@ import jax.numpy as jnp
 from d2s.backends.lax import channels
 from d2s.backends.lax.branches import cond
 from d2s.backends.lax.channels import Halt, Scope
-from d2s.backends.lax.regions import _at_failure, failures, is_internal, select
+from d2s.backends.lax.regions import _at_failure, failures, is_internal, is_raised_by_user, select
 from d2s.backends.lax.watch import Slot, Watch
 from d2s.backends.protocol import Handler, Thunk
 from d2s.backends.python import handler_of
-from d2s.errors import Error, StagingError
+from d2s.errors import Error, Site, StagingError
 
 
 def try_except(body: Thunk, handlers: tuple[Handler, ...], orelse: Thunk | None) -> None:
@@ -25,13 +25,15 @@ def try_except(body: Thunk, handlers: tuple[Handler, ...], orelse: Thunk | None)
             body()
     except Halt:
         ended = True
-    except Exception as error:
-        if is_internal(error):
+    except BaseException as error:
+        if is_internal(error) or not is_raised_by_user(error):
             raise
         if scope.code is None:
             handler = _handler_of(type(error), handlers)
             if handler is None:
                 raise
+            if channels.quotes_of(error):
+                _refuse_message(handler, channels.where(error))
             handler(error)
             return
         with channels.entered(scope):
@@ -51,7 +53,7 @@ def _handler_of(kind: type[BaseException], handlers: tuple[Handler, ...]) -> Any
 def _written_before_failure(scope: Scope, watch: Watch) -> list[tuple[Slot, Any, Any]]:
     """The shared names, what they hold when the body went through, and what when it failed."""
     found = []
-    for slot in watch.cells():
+    for slot in watch.places():
         now = slot.get()
         then = _at_failure(scope, slot, now)
         if then is not now:
@@ -110,15 +112,21 @@ def _is_one_of(code: Any, numbers: list[int]) -> Any:
 
 def _call(scope: Scope, number: int, handler: Any) -> None:
     failure, quotes = scope.failures.all[number - 1]
-    name = handler.__code__.co_varnames[0]
-    if quotes and not name.startswith("error_"):
-        raise StagingError(
-            f"`{name}` has a message with run-time values, which is not known in the handler",
-            code="D2S020",
-            site=failure.site,
-            fix="a message without run-time values, or a handler that does not name the exception",
-        )
+    if quotes:
+        _refuse_message(handler, failure.site)
     try:
         raise failure.make([])
     except BaseException as error:
         handler(error)
+
+
+def _refuse_message(handler: Any, site: Site) -> None:
+    """A handler that names its exception may read a message that is not known yet."""
+    name = handler.__code__.co_varnames[0]
+    if not name.startswith("error_"):
+        raise StagingError(
+            f"`{name}` has a message with run-time values, which is not known in the handler",
+            code="D2S020",
+            site=site,
+            fix="a message without run-time values, or a handler that does not name the exception",
+        )

@@ -12,7 +12,7 @@ from jax.extend.core import ClosedJaxpr
 
 from d2s.backends.lax import channels
 from d2s.backends.lax.branches import cond
-from d2s.backends.lax.carry import CODE, INDEX, Hole, Plan, State, given, settle
+from d2s.backends.lax.carry import CODE, Hole, Plan, State, given, settle
 from d2s.backends.lax.dtypes import NUMBERS, Type, cast, type_of
 from d2s.backends.lax.regions import (
     Region,
@@ -25,7 +25,7 @@ from d2s.backends.lax.regions import (
     scalar_predicate,
     trace,
 )
-from d2s.backends.lax.sequences import Sequence, as_sequence
+from d2s.backends.lax.sequences import Sequence, as_sequence, refuse_outer_iterator
 from d2s.backends.lax.trees import (
     Difference,
     Filler,
@@ -215,19 +215,29 @@ def _trace_test(test: Body, plan: Plan, count: int, watch: Watch) -> Region:
         go = test(*values[:count])
         return scalar_predicate(go) if is_traced(go) else bool(go)
 
-    region = trace(run, [hole.type for hole in plan.holes], watch)
-    own = {slot.identity for slot in plan.slots}
+    kinds = [hole.type for hole in plan.holes]
+    region = trace(run, kinds, watch, stand_for=list(plan.holes), tests=True)
+    carried = {
+        slot.identity: value for slot, value in zip(plan.slots, plan.tree[count:], strict=True)
+    }
     region.slots = {
         key: (slot, value)
         for key, (slot, value) in region.slots.items()
-        if key not in own or not _is_input(value, plan)
+        if key not in carried or not _is_as_given(value, carried[key])
     }
     return region
 
 
-def _is_input(value: Any, plan: Plan) -> bool:
-    """Whether a shared name was only set to the value the loop carries for it."""
-    return all(not isinstance(leaf, Out) or leaf.same_as is not None for leaf in leaves(value))
+def _is_as_given(value: Any, given: Any) -> bool:
+    """Whether a shared name still has the value that the loop carries for it."""
+
+    def hole(leaf: Any) -> Any:
+        return leaf.sides[0] if isinstance(leaf, Joined) else leaf
+
+    now, before = leaves(value), [hole(leaf) for leaf in leaves(given)]
+    return len(now) == len(before) and all(
+        a.same_as is b if isinstance(a, Out) else a is b for a, b in zip(now, before, strict=True)
+    )
 
 
 def _settled(given: dict[int, Any]) -> Callable[[Any], Any]:
@@ -356,8 +366,11 @@ def _finish(
 
 
 def for_loop(iterable: Iterable[Any], body: Body, state: State, test: Body | None) -> State:
+    refuse_outer_iterator(iterable)
     sequence = as_sequence(iterable)
     if sequence is not None:
+        if sequence.is_used_up():
+            return state
         if is_traced(sequence.length) or sequence.length:
             return _stage_for_or_unroll(sequence, body, state, test)
         return state
@@ -449,7 +462,9 @@ def _stage_for(sequence: Sequence, body: Body, state: State, test: Body | None) 
             return _as_tuple(body(item, *values[len(rows) :]), count)
 
         watch = Watch(body, *state)
-        plan = _settle_either_way(scanned, [INDEX, *rows], state, watch, names, code_inside=True)
+        plan = _settle_either_way(
+            scanned, [type_of(0), *rows], state, watch, names, code_inside=True
+        )
         scope = channels.current()
         if plan.region.code is None or scope is None or not scope.observed:
             return _run_scan(plan, arrays, count, int(sequence.length))

@@ -1,8 +1,8 @@
 """Python integers do not overflow; the 32-bit integers that stand for them in a graph do.
 
 Arithmetic on numbers that came from Python is checked where a wrapped result could go unnoticed:
-on Python integer arguments, and on what a staged loop carries. The check feeds the error code.
-Counting by one is not checked: it takes 2**31 steps.
+in functions that get Python integers, and in staged loops. The check feeds the error code. Counting
+by one in a loop is not checked: it takes 2**31 steps.
 """
 
 from __future__ import annotations
@@ -44,20 +44,15 @@ CHECKS: dict[str, Callable[..., Any]] = {
 }
 
 
-def risky(jaxpr: Any, carried_only: bool) -> list[Any]:
-    """Equations whose result may leave the range; `carried_only`: those the outputs come from."""
-    wanted = {id(v) for v in jaxpr.outvars if _stands_for_python_int(v)} if carried_only else None
-    found = []
-    for equation in reversed(jaxpr.eqns):
-        outputs = equation.outvars
-        if wanted is not None:
-            if not any(id(v) in wanted for v in outputs):
-                continue
-            wanted |= {id(v) for v in equation.invars if _stands_for_python_int(v)}
-        name = equation.primitive.name
-        if name in CHECKS and _stands_for_python_int(outputs[0]) and not _counts(equation):
-            found.append(equation)
-    return found
+def risky(jaxpr: Any, counts: bool) -> list[Any]:
+    """Equations whose result may leave the range; `counts`: steps by one are those of a loop."""
+    return [
+        equation
+        for equation in jaxpr.eqns
+        if equation.primitive.name in CHECKS
+        and _stands_for_python_int(equation.outvars[0])
+        and not (counts and _counts(equation))
+    ]
 
 
 def _stands_for_python_int(var: Any) -> bool:

@@ -34,10 +34,13 @@ from d2s.backends.lax.trees import (
     map_leaves,
 )
 from d2s.backends.lax.watch import Slot, Watch
-from d2s.errors import Error, Site, StagingError
+from d2s.errors import Error, IntegerOverflow, Site, StagingError
 
 #: regions inside regions; beyond it a recursion has no end that Python can see
 MAX_DEPTH = 120
+
+#: primitives whose results come out of graphs of their own
+_BLOCKS = ("cond", "while", "scan")
 
 TRACER_ERRORS = (
     jax.errors.ConcretizationTypeError,
@@ -64,7 +67,24 @@ def is_tracer_error(error: BaseException | None) -> bool:
     return any(part in text for part in _SPEAKS_OF_TRACING) or is_tracer_error(error.__cause__)
 
 
+def is_raised_by_user(error: BaseException) -> bool:
+    """Whether an exception belongs to the program; an interrupt from the keyboard does not."""
+    if isinstance(error, Exception):
+        return True
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    if traceback is None or isinstance(error, Escaped):
+        return False
+    code, place = traceback.tb_frame.f_code, traceback.tb_lasti
+    return channels.is_user_code(code) and any(
+        i.opname == "RAISE_VARARGS" and i.offset == place for i in dis.get_instructions(code)
+    )
+
+
 def is_internal(error: BaseException) -> bool:
+    if isinstance(error, IntegerOverflow):
+        return False  # a failure of the program as it runs, though no handler may see it
     return isinstance(error, Error | Halt | RecursionError) or is_tracer_error(error)
 
 
@@ -92,6 +112,8 @@ class Region:
     raised: bool
     #: arithmetic on Python integers that is checked when the graph runs
     risky: list[Any] = field(default_factory=list)
+    _had_code: bool = False
+    _overflow_number: int = 0
 
     def run(self, *inputs: Any) -> list[Any]:
         """The outputs of the graph, computed in the graph being built now."""
@@ -101,7 +123,8 @@ class Region:
             outs, values = outs[:own], outs[own:]
             before, values = (values[0], values[1:]) if self._had_code else (0, values)
             wrapped = overflow.check(self.risky, values)
-            outs.append(jnp.where((before == 0) & wrapped, self._overflow_number, before))
+            # first of all: what failed after it may have failed because of it
+            outs.append(jnp.where(wrapped, self._overflow_number, before))
         return outs
 
     def dtypes(self) -> set[Any]:
@@ -116,10 +139,11 @@ class Region:
                 stack += jaxprs_in_params(equation.params)
         return found - {None}
 
-    def strengthened(self, positions: list[int], renamed: dict[int, Any]) -> Region:
+    def strengthened(self, positions: list[int], renamed: dict[int, Any]) -> Region | None:
         """The same graph for inputs that are array elements where they were Python numbers.
 
-        What is computed from them is no Python number either; no equation changes otherwise.
+        What is computed from them is no Python number either; no equation changes otherwise. None
+        where an inner graph leaves open which of its numbers that concerns.
         """
         old = self.jaxpr.jaxpr
         strong: dict[Any, Any] = {}
@@ -135,6 +159,8 @@ class Region:
             if any(isinstance(v, Var) and v in strong for v in equation.invars):
                 if not equation.params.get("weak_type", False):
                     weak = [v for v in equation.outvars if getattr(v.aval, "weak_type", False)]
+                    if equation.primitive.name in _BLOCKS and self._uses_any(weak):
+                        return None
                     strong.update({v: Var(v.aval.strip_weak_type()) for v in weak})
                 if equation.primitive.name == "convert_element_type":
                     (source,), (target,) = equation.invars, equation.outvars
@@ -161,10 +187,16 @@ class Region:
         made.slots = {k: (slot, map_leaves(out, v)) for k, (slot, v) in self.slots.items()}
         return made
 
-    def guard(self, carried_only: bool) -> None:
+    def _uses_any(self, variables: list[Any]) -> bool:
+        jaxpr = self.jaxpr.jaxpr
+        used = {id(v) for equation in jaxpr.eqns for v in equation.invars}
+        used |= {id(v) for v in jaxpr.outvars}
+        return any(id(v) in used for v in variables)
+
+    def guard(self, counts: bool) -> None:
         """Let the error code tell when a Python integer leaves the range of 32 bits."""
         jaxpr = self.jaxpr.jaxpr
-        self.risky = overflow.risky(jaxpr, carried_only)
+        self.risky = overflow.risky(jaxpr, counts)
         if not self.risky:
             return
         outvars = list(jaxpr.outvars)
@@ -210,6 +242,7 @@ def trace(
     stand_for: list[Any] | None = None,
     with_code: bool = False,
     carries: bool = False,
+    tests: bool = False,
     root: bool = False,
 ) -> Region:
     """Run `thunk` on abstract values of the given types; `watch` is undone before returning.
@@ -217,6 +250,7 @@ def trace(
     stand_for  for each input, what an output that is this very input is said to be
     with_code  the first input is the error code at the start of the region
     carries    the region is the body of a loop
+    tests      the region is the test of a loop
     root       the region is a whole function
     """
     if len(channels.watches()) > MAX_DEPTH:
@@ -242,8 +276,8 @@ def trace(
             except Halt:
                 scope.fail_at_last()
                 raised = True
-            except Exception as error:
-                if is_internal(error):
+            except BaseException as error:
+                if is_internal(error) or not is_raised_by_user(error):
                     raise
                 scope.fail(error)
                 raised = True
@@ -277,8 +311,9 @@ def trace(
         watch.undo()
     assert region is not None
     region.jaxpr = jaxpr
-    if root or carries or channels.in_loop():
-        region.guard(carried_only=not root)
+    in_loop = carries or tests or channels.in_loop()
+    if in_loop or root or channels.is_exact():
+        region.guard(counts=in_loop)
     return region
 
 

@@ -17,6 +17,20 @@ class Sequence:
     """Items by position. ``length`` is a Python int or a run-time integer."""
 
     length: Any
+    #: made by `zip`, `enumerate` or `reversed`, which can be looped over once
+    once = False
+
+    def __init__(self) -> None:
+        self._made_in, self._used = len(channels.watches()), False
+
+    def is_used_up(self) -> bool:
+        """Whether it was looped over before; afterwards it was."""
+        if not self.once:
+            return False
+        if self._made_in != len(channels.watches()):
+            _refuse_iterator()
+        used, self._used = self._used, True
+        return used
 
     def arrays(self) -> list[Any]:
         """The arrays whose rows the items are made of, first item first."""
@@ -42,7 +56,8 @@ class Sequence:
                 site=channels.where(),
                 fix="a for statement over it, or a Python number",
             )
-        return (self.at(n) for n in range(int(self.length)))
+        trips = 0 if self.is_used_up() else int(self.length)
+        return (self.at(n) for n in range(trips))
 
     def __len__(self) -> int:
         return int(self.length)
@@ -87,7 +102,10 @@ class Rows(Sequence):
 
 
 class Zip(Sequence):
+    once = True
+
     def __init__(self, parts: list[Sequence]) -> None:
+        super().__init__()
         self.parts = parts
         lengths = [p.length for p in parts]
         static = [n for n in lengths if not is_traced(n)]
@@ -109,7 +127,10 @@ class Zip(Sequence):
 
 
 class Enumerate(Sequence):
+    once = True
+
     def __init__(self, part: Sequence, start: Any) -> None:
+        super().__init__()
         self.part, self.start, self.length = part, start, part.length
 
     def arrays(self) -> list[Any]:
@@ -121,7 +142,10 @@ class Enumerate(Sequence):
 
 
 class Reversed(Sequence):
+    once = True
+
     def __init__(self, part: Sequence) -> None:
+        super().__init__()
         self.part, self.length = part, part.length
 
     def arrays(self) -> list[Any]:
@@ -132,6 +156,21 @@ class Reversed(Sequence):
 
     def item(self, position: Any, rows: list[Any]) -> Any:
         return self.part.item(self.length - 1 - position, rows)
+
+
+def refuse_outer_iterator(iterable: Any) -> None:
+    """An iterator that existed before the code under trial would be used up by the trial."""
+    if isinstance(iterable, Iterator) and any(w.knows(iterable) for w in channels.watches()):
+        _refuse_iterator()
+
+
+def _refuse_iterator() -> None:
+    raise StagingError(
+        "an iterator from outside would be used up while the graph is built",
+        code="D2S025",
+        site=channels.where(),
+        fix="the items as a list or an array, or a new iterator where the loop is",
+    )
 
 
 def as_sequence(value: Any, with_ranges: bool = False) -> Sequence | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import types
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -40,7 +40,7 @@ FILLER = Filler()
 
 
 _LEAF_KINDS = frozenset({*NUMBERS, str, bytes, type(None)})
-_LEAF_BASES = (Leaf, Unbound, jax.core.Tracer, jax.Array)
+_LEAF_BASES = (Leaf, Unbound, jax.core.Tracer, jax.Array, jax.tree_util.PyTreeDef)
 
 
 def children(value: Any) -> tuple[list[tuple[str, Any]], Make] | None:
@@ -54,6 +54,10 @@ def children(value: Any) -> tuple[list[tuple[str, Any]], Make] | None:
         keys = list(value)
         pairs = [(f"[{k!r}]", value[k]) for k in keys]
         return pairs, lambda parts: kind(zip(keys, parts, strict=True))
+    if kind is defaultdict:
+        keys, factory = list(value), value.default_factory
+        pairs = [("", factory), *((f"[{k!r}]", value[k]) for k in keys)]
+        return pairs, lambda p: defaultdict(factory, zip(keys, p[1:], strict=True))
     if isinstance(value, Maybe):
         name = value.name
         return [("", value.bound), ("", value.value)], lambda p: Maybe(p[0], p[1], name)
@@ -64,8 +68,9 @@ def children(value: Any) -> tuple[list[tuple[str, Any]], Make] | None:
         return pairs, lambda parts: kind(*parts)
     leaves, treedef = jax.tree_util.tree_flatten(value, is_leaf=lambda v: v is not value)
     if not (len(leaves) == 1 and leaves[0] is value):
-        unflatten: Make = lambda parts: jax.tree_util.tree_unflatten(treedef, parts)  # noqa: E731
-        return [(f"<{n}>", v) for n, v in enumerate(leaves)], unflatten
+        # the definition stands for what the class keeps beside its leaves
+        pairs = [("", treedef), *((f"<{n}>", v) for n, v in enumerate(leaves))]
+        return pairs, lambda parts: jax.tree_util.tree_unflatten(treedef, parts[1:])
     if dataclasses.is_dataclass(value):
         return _dataclass_children(value)
     return None
@@ -76,6 +81,7 @@ _ATOMS = (Iterator, str, bytes, type, types.FunctionType, enum.Enum, np.ndarray,
 
 def _dataclass_children(value: Any) -> tuple[list[tuple[str, Any]], Make] | None:
     names = [field.name for field in dataclasses.fields(value) if hasattr(value, field.name)]
+    names += [name for name in getattr(value, "__dict__", ()) if name not in names]
 
     def make(parts: list[Any]) -> Any:
         made = object.__new__(type(value))
@@ -246,7 +252,7 @@ def _same_number(one: Any, other: Any) -> bool:
 def _same_static(one: Any, other: Any) -> bool:
     if one is other:
         return True
-    plain = (str, bytes, type(None), enum.Enum, range, slice, frozenset)
+    plain = (str, bytes, type(None), enum.Enum, range, slice, frozenset, jax.tree_util.PyTreeDef)
     if type(one) is type(other) and isinstance(one, plain):
         return bool(one == other)
     if isinstance(one, types.MethodType) and isinstance(other, types.MethodType):

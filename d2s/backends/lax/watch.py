@@ -8,6 +8,7 @@ undone.
 
 from __future__ import annotations
 
+import array
 import dis
 import functools
 import sys
@@ -92,6 +93,14 @@ class Watch:
             self._seen[id(value)] = value
             stack.extend(self._take(value))
 
+    def adopt(self, other: Watch) -> None:
+        """Watch what another one watches, too."""
+        self._seen |= other._seen
+        self._snapshots += other._snapshots
+        self._names += other._names
+        self._functions += other._functions
+        self._labels |= other._labels
+
     def reached(self) -> list[Any]:
         """Everything that was looked at."""
         return list(self._seen.values())
@@ -107,6 +116,10 @@ class Watch:
             return self._take_class(value)
         if isinstance(value, types.MethodType):
             return [value.__func__, value.__self__]
+        if isinstance(value, staticmethod | classmethod):
+            return [value.__func__]
+        if isinstance(value, property):
+            return [value.fget, value.fset]
         if isinstance(value, functools.partial):
             return [value.func, value.args, value.keywords]
         if isinstance(value, tuple | frozenset):
@@ -117,10 +130,10 @@ class Watch:
         if isinstance(value, jax.Array):
             return []
         if isinstance(value, np.ndarray):
-            if value.flags.writeable:
+            if value.flags.writeable or value.base is not None:
                 self._snapshots.append((value, value.copy()))
             return []
-        if isinstance(value, list | deque | bytearray):
+        if isinstance(value, list | deque | bytearray | array.array):
             self._snapshots.append((value, list(value)))
             return list(value)
         if isinstance(value, set):
@@ -138,7 +151,8 @@ class Watch:
         if type(attributes) is dict:
             self._labels[id(attributes)] = f"an attribute of a {type(value).__name__}"
             reached.append(attributes)
-        names = _slot_names(type(value))  # type: ignore[arg-type]
+        kind: Any = type(value)
+        names = slot_names(kind)
         if names:
             held = {n: getattr(value, n, EMPTY) for n in names}
             owner = _Slots(value)
@@ -169,6 +183,8 @@ class Watch:
             value = space.get(name, EMPTY)
             self._names.append((space, name, value))
             reached.append(value)
+            if isinstance(value, types.ModuleType):
+                reached += self._take_module(value, _attribute_names(function.__code__))
         if not is_made_by_d2s(function):
             self._labels[id(function)] = f"the function {function.__name__}"
             parts = function.__code__, function.__defaults__, function.__kwdefaults__
@@ -178,6 +194,20 @@ class Watch:
             self._labels[id(view)] = f"an attribute of the function {function.__name__}"
             self._snapshots.append((view, own))
         return [*reached, function.__defaults__, function.__kwdefaults__]
+
+    def _take_module(self, module: types.ModuleType, names: tuple[str, ...]) -> list[Any]:
+        """Of a module of the user's, the attributes whose names a function mentions."""
+        filename = getattr(module, "__file__", None)
+        if filename is None or is_library_file(filename):
+            return []
+        reached: list[Any] = []
+        for name in names:
+            value = vars(module).get(name, EMPTY)
+            self._names.append((vars(module), name, value))
+            reached.append(value)
+            if isinstance(value, types.ModuleType) and value is not module:
+                reached += self._take_module(value, names)
+        return reached
 
     def changed(self) -> Iterator[tuple[Any, Any]]:
         for owner, before in self._snapshots:
@@ -229,9 +259,21 @@ class Watch:
             found += places
         return found
 
-    def cells(self) -> list[Slot]:
-        """Every closure cell that is watched."""
-        return [Slot(o, None) for o, _ in self._snapshots if isinstance(o, types.CellType)]
+    def places(self) -> list[Slot]:
+        """Every place that is watched and holds a value now."""
+        found: list[Slot] = []
+        for owner, _ in self._snapshots:
+            if isinstance(owner, types.CellType):
+                found.append(Slot(owner, None))
+            elif isinstance(owner, list):
+                found += [Slot(owner, n) for n in range(len(owner))]
+            elif isinstance(owner, dict):
+                found += [Slot(owner, key) for key in owner]
+            elif isinstance(owner, _Slots):
+                kind: Any = type(owner.owner)
+                names = [n for n in slot_names(kind) if hasattr(owner.owner, n)]
+                found += [Slot(owner, n) for n in names]
+        return found
 
     def undo(self) -> None:
         for owner, before in list(self.changed()):
@@ -243,6 +285,8 @@ class Watch:
                 owner[...] = before
             elif isinstance(owner, list | bytearray):
                 owner[:] = before
+            elif isinstance(owner, array.array):
+                owner[:] = array.array(owner.typecode, before)
             elif isinstance(owner, type | types.FunctionType | _Slots):
                 _restore_attributes(owner, before)
             elif isinstance(owner, _Attributes):
@@ -304,7 +348,7 @@ def _attribute(owner: Any, name: str) -> Any:
 
 
 @functools.cache
-def _slot_names(kind: Any) -> tuple[str, ...]:
+def slot_names(kind: Any) -> tuple[str, ...]:
     names: list[str] = []
     for base in kind.__mro__:
         slots = vars(base).get("__slots__", ())
@@ -320,6 +364,16 @@ def is_library_class(kind: Any) -> bool:
     module = sys.modules.get(kind.__module__)
     filename: str | None = getattr(module, "__file__", None)
     return filename is None or is_library_file(filename)
+
+
+@functools.lru_cache(maxsize=4096)
+def _attribute_names(code: types.CodeType) -> tuple[str, ...]:
+    """The attributes that a function, and the functions inside it, mention."""
+    names = dict.fromkeys(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            names |= dict.fromkeys(_attribute_names(constant))
+    return tuple(names)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -344,7 +398,7 @@ def _unchanged(owner: Any, before: Any) -> bool:
         now = {n: v for n, v in owner.items.items() if n not in MARKS}
         return now.keys() == before.keys() and all(now[n] is before[n] for n in now)
     if isinstance(owner, np.ndarray):
-        return bool(np.array_equal(owner, before, equal_nan=owner.dtype.kind in "fc"))
+        return bool(owner.tobytes() == before.tobytes())
     if isinstance(owner, dict):
         return len(owner) == len(before) and all(
             k is k2 and v is v2
