@@ -45,6 +45,8 @@ def parse(function: types.FunctionType) -> Unit:
     code = function.__code__
     lines = _source_lines(function)
     definition = _find(_parsed_file(code.co_filename, lines), code)
+    if definition is None and code.co_filename == "<string>":
+        raise _no_source(function)  # the text of another exec
     if definition is None:
         raise ConversionError(
             f"the file of {function.__qualname__} has changed since the function was made",
@@ -66,13 +68,17 @@ def _source_lines(function: types.FunctionType) -> tuple[str, ...]:
     linecache.checkcache(filename)
     lines = linecache.getlines(filename, function.__globals__)
     if not lines:
-        raise ConversionError(
-            f"there is no source text for {function.__qualname__} ({filename})",
-            code="D2S001",
-            fix="define the function in a file or a notebook cell, or wrap it in "
-            "d2s.do_not_convert to run it as it is",
-        )
+        raise _no_source(function)
     return tuple(lines)
+
+
+def _no_source(function: types.FunctionType) -> ConversionError:
+    return ConversionError(
+        f"there is no source text for {function.__qualname__} ({function.__code__.co_filename})",
+        code="D2S001",
+        fix="define the function in a file or a notebook cell, or wrap it in "
+        "d2s.do_not_convert to run it as it is",
+    )
 
 
 @dataclass(frozen=True)

@@ -282,6 +282,8 @@ def trace(
                 scope.fail(error)
                 raised = True
         slots = {slot.identity: (slot, slot.get()) for slot in watch.slots()}
+        for slot, _ in slots.values():
+            _refuse_outside(slot)
         slots = {key: (slot, _at_failure(scope, slot, now)) for key, (slot, now) in slots.items()}
         outs: list[Any] = []
         known = {id(t): s for t, s in zip(inputs, stand_for or inputs, strict=True)}
@@ -315,6 +317,18 @@ def trace(
     if in_loop or root or channels.is_exact():
         region.guard(counts=in_loop)
     return region
+
+
+def _refuse_outside(slot: Slot) -> None:
+    """What lives beside a static function must never hold a value of its graph."""
+    for watch in channels.watches():
+        if watch.outside and watch.knows(slot.owner):
+            raise StagingError(
+                f"{watch.label(slot.owner)} is changed, which lives outside the static function",
+                code="D2S024",
+                site=channels.where(),
+                fix="return the new value and store it outside",
+            )
 
 
 def _outer(tracer: Any) -> Any:
