@@ -59,7 +59,9 @@ def _astor(tree: ast.AST) -> str | None:
             # astor knows nothing of Python's newer syntax and fails in many ways; its layout is
             # a nicety, and the text we already have is complete
             return None
-    return text if _same_program(text, ast.unparse(tree)) else None
+    # it breaks some lines where nobody would
+    ugly = any(line.lstrip().startswith(("(", ")")) for line in text.splitlines())
+    return text if not ugly and _same_program(text, ast.unparse(tree)) else None
 
 
 def _same_program(text: str, other: str) -> bool:

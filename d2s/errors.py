@@ -117,6 +117,11 @@ def without_own_frames(error: BaseException) -> BaseException:
     """
     if os.environ.get("D2S_FULL_TRACEBACK") == "1":
         return error
+    notes = getattr(error, "__notes__", None)
+    if notes is not None:
+        error.__notes__ = [n for n in notes if "JAX has removed" not in n and n.strip("-")]
+        if not error.__notes__:
+            del error.__notes__
     kept: types.TracebackType | None = None
     for frame in reversed(list(_frames(error.__traceback__))):
         filename = frame.tb_frame.f_code.co_filename

@@ -14,7 +14,6 @@ from typing import Any
 
 from d2s import conversion
 from d2s.backends import active
-from d2s.errors import StagingError
 from d2s.recursion import deep
 from d2s.values import Maybe, Unbound, Watching
 
@@ -149,13 +148,7 @@ def quoted(value: Any) -> Any:
 
 def shown(value: Any) -> Any:
     """A value in any other text, where a run-time value has none yet."""
-    if active().is_traced(value):
-        raise StagingError(
-            "the text of a run-time value is not known while the graph is built",
-            code="D2S020",
-            fix="return the value and make the text outside the static function",
-        )
-    return value
+    return active().shown(value)
 
 
 def power(base: Any, exponent: Any) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import linecache
 import types
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -99,8 +100,10 @@ def _parsed_file(filename: str, lines: tuple[str, ...]) -> _File:
     if known is not None and known.lines == lines:
         return known
     try:
-        tree = ast.parse("".join(lines), filename)
-        module = compile(tree, filename, "exec", dont_inherit=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Python has warned of them already
+            tree = ast.parse("".join(lines), filename)
+            module = compile(tree, filename, "exec", dont_inherit=True)
     except SyntaxError as error:
         raise ConversionError(
             f"{filename} does not parse: {error.msg}",

@@ -633,3 +633,93 @@ def mentions_tracers(x):
 
 def test_a_text_is_only_a_text():
     assert d2s.convert(mentions_tracers)(1.0) == 1.0
+
+
+def alias_in_a_try(x):
+    a = [0]
+    b = a
+    try:
+        b = [1]
+        if x > 0:
+            raise ValueError
+        b = a
+    except ValueError:
+        pass
+    b[0] = 8
+    return a, b
+
+
+def alias_of_another(x):
+    previous, current = [0], [1]
+    for _ in range(x):
+        previous = current
+    current[0] = 9
+    return previous, current
+
+
+def test_more_aliases():
+    check(alias_in_a_try, (1.0,), (-1.0,), error_ok="D2S024")
+    check(alias_of_another, (3,), (0,), error_ok="D2S024")
+
+
+def counts_from_far(n):
+    x = 2**31 - 1
+    for _ in range(n):
+        x = x + 1
+    return x
+
+
+def raises_in_a_helper(x):
+    def following(a):
+        if a > x:
+            raise ValueError
+        return a + 1
+
+    a = 0
+    try:
+        while True:
+            a = following(a)
+    except ValueError:
+        pass
+    return a
+
+
+def fails_before_a_transformation(xs, k):
+    if k > 5:
+        raise KeyError("first")
+
+    def doubled(v):
+        if v < 0:
+            raise ValueError("second")
+        return v * 2
+
+    return jax.vmap(doubled)(xs)
+
+
+def test_second_round():
+    assert d2s.to_static(counts_from_far)(1) == 2**31
+    with pytest.raises(d2s.IntegerOverflow):
+        d2s.to_static(counts_from_far)(jnp.int32(1))
+    assert int(d2s.to_static(lambda n: -n)(-(2**31))) == 2**31
+    check(raises_in_a_helper, (5,), (-1,))
+    static = d2s.to_static(fails_before_a_transformation)
+    for k, error in ((6, KeyError), (1, ValueError)):
+        with pytest.raises(error):
+            static(jnp.array([1.0, -1.0]), jnp.int32(k))
+    with pytest.raises(Told):
+        jax.grad(d2s.to_static(tells))(-1.0)
+    assert d2s.to_static(lambda x: -(x > 1))(3) == -1
+    with pytest.raises(KeyError) as caught:
+        d2s.to_static(lambda x: {}[x])(3)
+    assert caught.value.__context__ is None
+    assert not hasattr(caught.value, "__notes__")
+
+
+def quotes_a_pair(x, y):
+    if x > y:
+        raise ValueError(f"{(x, y)}")
+    return x
+
+
+def test_containers_in_messages():
+    check(quotes_a_pair, (3, 2), (1, 2), error_ok="D2S020")

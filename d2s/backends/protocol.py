@@ -67,6 +67,10 @@ class Backend(Protocol):
         """A value inside the message of a raise or an assert."""
         ...
 
+    def shown(self, value: Any) -> Any:
+        """A value inside any other text."""
+        ...
+
     def builtin(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a builtin function, by its equivalent when an argument is traced."""
         ...

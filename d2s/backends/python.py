@@ -115,6 +115,10 @@ class PythonBackend:
     def quoted(self, value: Any) -> Any:
         return value
 
+    def shown(self, value: Any) -> Any:
+        """A value inside any other text."""
+        return value
+
     def builtin(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return function(*args, **kwargs)
 

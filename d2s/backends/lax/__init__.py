@@ -99,12 +99,25 @@ class LaxBackend(PythonBackend):
         return maybe.value
 
     def quoted(self, value: Any) -> Any:
+        if not isinstance(value, jax.core.Tracer) and has_traced(value):
+            raise refuse(
+                "the text of a container with run-time values",
+                "its values one by one in the message",
+            )
         if not self.is_traced(value) or channels.current() is None:
             return value
         scope = channels.root()
         number = len(scope.quotes)
         scope.quotes[number] = (value, "")
         return channels.Quote(value, number, scope)
+
+    def shown(self, value: Any) -> Any:
+        if has_traced(value):
+            raise refuse(
+                "the text of a run-time value is not known while the graph is built",
+                "the value returned, and the text made outside the static function",
+            )
+        return value
 
     def builtin(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         for arg in args:

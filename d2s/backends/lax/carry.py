@@ -136,7 +136,10 @@ def settle(
 
         kinds = [CODE] * with_code + extra + [hole.type for hole in holes]
         stand_for = [None] * (with_code + len(extra)) + holes
-        region = trace(run, kinds, watch, stand_for=stand_for, with_code=with_code, carries=True)
+        counts = all(map(_counts_from_near, holes))
+        region = trace(
+            run, kinds, watch, stand_for=stand_for, with_code=with_code, carries=True, counts=counts
+        )
         more = [
             slot
             for key, (slot, _) in region.slots.items()
@@ -172,7 +175,8 @@ def settle(
             joining = _LoopJoin()
             tree = joining.join(plan, _state_after(region, shared, len(state)))
         if all(isinstance(j.sides[0], Hole) and j.type == j.sides[0].type for j in joining.dynamic):
-            replaced = [v for value in (*state, *(s.get() for s in shared)) for v in nodes(value)]
+            before = (*state, *(s.get() for s in shared))
+            replaced = [*joining.replaced, *(v for value in before for v in nodes(value))]
             return Plan(region, holes, tree, joining.dynamic, shared, with_code, watch, replaced)
         plan = map_leaves(_next_hole, tree)
     raise StagingError(
@@ -181,6 +185,15 @@ def settle(
         site=site,
         fix="values of one type, before the loop and in it",
     )
+
+
+def _counts_from_near(hole: Hole) -> bool:
+    """Whether counting by one from here does not reach the limit in any time."""
+    if not hole.type.weak or not jnp.issubdtype(hole.type.dtype, jnp.integer):
+        return True
+    if type(hole.init) is int:
+        return abs(hole.init) < 2**30
+    return not channels.is_exact()
 
 
 def _only_strengthens(changes: list[Joined], region: Region) -> bool:

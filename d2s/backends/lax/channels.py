@@ -216,6 +216,7 @@ class _Stack(threading.local):
         self.scopes: list[Scope] = []
         self.watches: list[Watch] = []
         self.loops = 0
+        self.far = 0
         self.exact = False
 
 
@@ -240,21 +241,30 @@ def in_loop() -> bool:
     return _stack.loops > 0
 
 
+def counts_far() -> bool:
+    """Whether a loop around carries an integer that may be near the limit already."""
+    return _stack.far > 0
+
+
 def is_exact() -> bool:
     """Whether the function being traced got Python integers."""
     return _stack.exact
 
 
 @contextmanager
-def entered(scope: Scope, watch: Watch | None = None, carries: bool = False) -> Iterator[Scope]:
+def entered(
+    scope: Scope, watch: Watch | None = None, carries: bool = False, far: bool = False
+) -> Iterator[Scope]:
     _stack.scopes.append(scope)
     _stack.loops += carries
+    _stack.far += far
     try:
         with watched(watch) if watch is not None else nullcontext():
             yield scope
     finally:
         _stack.scopes.pop()
         _stack.loops -= carries
+        _stack.far -= far
 
 
 @contextmanager
@@ -279,15 +289,15 @@ def set_aside(exact: bool) -> Iterator[None]:
         _stack.scopes, _stack.watches, _stack.loops, _stack.exact = before
 
 
-def joined(value: Any, replaced: list[Any], before: Watch) -> None:
+def joined(value: Any, replaced: list[Any], before: Watch | None) -> None:
     """Containers in `value` stand for those in `replaced` now, which other names may still have.
 
     A change in place of either would have to be one of the other, or not, as a run-time value
     wills: it is refused when the function ends.
     """
     if _stack.scopes:
-        fresh = [c for c in _mutable_containers(value) if not before.knows(c)]
-        old = [c for c in replaced if before.knows(c) and _is_mutable(c)]
+        fresh = [c for c in _mutable_containers(value) if before is None or not before.knows(c)]
+        old = [c for c in replaced if _is_mutable(c) and (before is None or before.knows(c))]
         _stack.scopes[0].joined += [Watch(container) for container in (*fresh, *old)]
 
 
@@ -321,6 +331,8 @@ def report(code: Any, payload: dict[int, list[Any]], numbers: set[int], failures
             numbers = set(offset.values())
         scope.merge(code, payload, numbers)
         return
+    for earlier in [s.code for s in _stack.scopes if s.code is not None]:
+        code = jnp.where(earlier == 0, code, 0)
     told = None
     if scope is not None:
         scope.failures.calls_back, told = True, scope.failures.told
@@ -358,6 +370,8 @@ def check(code: int, payload: dict[int, list[Any]], failures: Failures) -> None:
 
 def _shown(value: Any, weak: bool) -> Any:
     """What a format of the value shows: a Python number for one, the array for the rest."""
+    if isinstance(value, jax.core.Tracer):  # under jax.grad its value is known all the same
+        value = value.to_concrete_value()
     array = np.asarray(value)
     return array.item() if weak else jnp.asarray(array)
 
@@ -417,7 +431,7 @@ def _is_block(name: str) -> bool:
 
 def overflow(site: Site) -> IntegerOverflow:
     return IntegerOverflow(
-        "a Python integer left the range of int32 in a staged loop",
+        "a Python integer left the range of the graph's 32-bit integers",
         site=site,
         fix="set jax_enable_x64, or pass the number as a static (hashable) value",
     )

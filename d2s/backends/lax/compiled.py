@@ -124,8 +124,12 @@ class Compiled(StaticFunction):
                     try:
                         result = entry.run(*args)
                     except Exception as error:
-                        return self._try_again(entry, list(args), error)
-                    return self._finish(entry, args, result) if type(result) is _Result else result
+                        failed = error
+                    else:
+                        if type(result) is _Result:
+                            return self._finish(entry, args, result)
+                        return result
+                    return self._try_again(entry, list(args), failed)
             if self.bound or self.keywords:
                 args, kwargs = (*self.bound, *args), {**self.keywords, **kwargs}
             return self._call_any(args, kwargs)
@@ -178,10 +182,13 @@ class Compiled(StaticFunction):
             entry, leaves = self._by_value(entry, leaves, entry.needed)
             if not entry.is_current():
                 entry.reset()
+        failed: Exception | None = None
         try:
             result = entry.run(*leaves)
         except Exception as error:
-            return self._try_again(entry, leaves, error)
+            failed = error
+        if failed is not None:
+            return self._try_again(entry, leaves, failed)
         for outer in channels.watches():
             # what this graph was built from, the graph around is built from
             for watch in entry.watches if outer.outside else ():

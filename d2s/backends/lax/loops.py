@@ -55,10 +55,9 @@ def _as_tuple(value: Any, count: int) -> State:
 
 def while_loop(test: Body, body: Body, state: State) -> State:
     """Python's loop while the test is known; one staged loop from where it is not."""
-    if _reaches_traced(test, body, state):
-        watch = Watch(test, body, *state)
-        if _becomes_traced(test, body, state, watch):
-            return _stage_while(test, body, state, watch=watch)
+    watch = Watch(test, body, *state)
+    if _reaches_traced(watch) and _becomes_traced(test, body, state, watch):
+        return _stage_while(test, body, state, watch=watch)
     while True:
         go = test(*state)
         if is_traced(go):
@@ -68,15 +67,8 @@ def while_loop(test: Body, body: Body, state: State) -> State:
         state = _as_tuple(body(*state), len(state))
 
 
-def _reaches_traced(test: Body, body: Body, state: State) -> bool:
-    reached = [*state]
-    for function in (test, body):
-        for cell in getattr(function, "__closure__", None) or ():
-            try:
-                reached.append(cell.cell_contents)
-            except ValueError:
-                continue
-    return any(is_traced(leaf) for value in reached for leaf in leaves(value))
+def _reaches_traced(watch: Watch) -> bool:
+    return any(is_traced(value) for value in watch.reached())
 
 
 def _becomes_traced(test: Body, body: Body, state: State, watch: Watch) -> bool:
@@ -383,13 +375,14 @@ def for_loop(iterable: Iterable[Any], body: Body, state: State, test: Body | Non
 
 
 def _becomes_traced_for(items: Any, body: Body, state: State, test: Body) -> bool:
-    if not _reaches_traced(test, body, state):
+    watch = Watch(test, body, *state)
+    if not _reaches_traced(watch):
         return False
 
     def first(*values: Any) -> Any:
         return body(items[0], *values)
 
-    return _becomes_traced(test, first, state, Watch(test, body, *state))
+    return _becomes_traced(test, first, state, watch)
 
 
 def _stage_for_or_unroll(sequence: Sequence, body: Body, state: State, test: Body | None) -> State:

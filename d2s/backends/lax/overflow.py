@@ -35,12 +35,18 @@ def _shift_left(a: Any, b: Any, result: Any, params: Any) -> Any:
     return ((result >> b) != a) | (b >= 32)
 
 
+def _neg(a: Any, result: Any, params: Any) -> Any:
+    return a == -(2**31)
+
+
 CHECKS: dict[str, Callable[..., Any]] = {
     "add": _add,
     "sub": _sub,
     "mul": _mul,
     "integer_pow": _integer_pow,
     "shift_left": _shift_left,
+    "neg": _neg,
+    "abs": _neg,
 }
 
 

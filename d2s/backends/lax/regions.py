@@ -52,7 +52,12 @@ TRACER_ERRORS = (
 )
 
 
-_SPEAKS_OF_TRACING = ("Tracer", "JAX arrays are immutable", "An overflow was encountered")
+_SPEAKS_OF_TRACING = (
+    "Tracer",
+    "JAX arrays are immutable",
+    "An overflow was encountered",
+    "does not accept dtype bool",
+)
 
 
 def is_tracer_error(error: BaseException | None) -> bool:
@@ -242,6 +247,7 @@ def trace(
     stand_for: list[Any] | None = None,
     with_code: bool = False,
     carries: bool = False,
+    counts: bool = True,
     tests: bool = False,
     root: bool = False,
 ) -> Region:
@@ -250,6 +256,7 @@ def trace(
     stand_for  for each input, what an output that is this very input is said to be
     with_code  the first input is the error code at the start of the region
     carries    the region is the body of a loop
+    counts     its integers start where counting by one does not reach the limit
     tests      the region is the test of a loop
     root       the region is a whole function
     """
@@ -270,7 +277,7 @@ def trace(
         if with_code:
             scope.code = inputs[0]
         raised, value = False, None
-        with channels.entered(scope, watch, carries):
+        with channels.entered(scope, watch, carries, far=not counts):
             try:
                 value = thunk(*inputs[1:] if with_code else inputs)
             except Halt:
@@ -315,7 +322,7 @@ def trace(
     region.jaxpr = jaxpr
     in_loop = carries or tests or channels.in_loop()
     if in_loop or root or channels.is_exact():
-        region.guard(counts=in_loop)
+        region.guard(counts=in_loop and (counts or not carries) and not channels.counts_far())
     return region
 
 
@@ -358,7 +365,10 @@ def select(test: Any, one: Any, other: Any) -> Any:
             return cast(b if isinstance(a, Filler) else a, leaf.type)
         return cast(jnp.where(test, cast(a, leaf.type), cast(b, leaf.type)), leaf.type)
 
-    return map_leaves(pick, tree)
+    picked = map_leaves(pick, tree)
+    if joining.replaced:
+        channels.joined(picked, joining.replaced, None)
+    return picked
 
 
 def leaf_value(side: Any, outs: list[Any], kind: Type) -> Any:
