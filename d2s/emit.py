@@ -21,14 +21,14 @@ _MARK = "d2s_comment_"
 
 
 def to_ast(tree: gast.AST) -> ast.AST:
-    """The tree in Python's own node classes, every node with a position."""
+    """The tree in Python's own node classes; templates have given every node a position."""
     converted: ast.AST = gast.gast_to_ast(tree)
-    return ast.fix_missing_locations(converted)
+    return converted
 
 
 def source(tree: ast.AST, unit: Unit | None = None) -> str:
     """Readable text of a converted tree, with the comments of the unit at their statements."""
-    plain = _lay_out(tree)
+    plain = _lay_out(ast.fix_missing_locations(tree))
     if unit is None or isinstance(tree, ast.Lambda):
         return plain
     comments = list(_comments(unit, tree))

@@ -10,7 +10,7 @@ from d2s.templates import Part, quote, quote_expression
 
 
 def text(template: str, **parts: Part) -> str:
-    return "\n".join(ast.unparse(to_ast(node)) for node in quote(template, **parts))
+    return "\n".join(ast.unparse(ast.fix_missing_locations(to_ast(node))) for node in quote(template, **parts))
 
 
 def expression(source: str) -> gast.expr:
@@ -47,12 +47,12 @@ def test_parts(template: str, parts: dict[str, Part], expected: str) -> None:
 
 def test_an_expression() -> None:
     made = quote_expression("d2s.cond(test, lambda: body)", test="x", body=expression("y + 1"))
-    assert ast.unparse(to_ast(made)) == "d2s.cond(x, lambda: y + 1)"
+    assert ast.unparse(ast.fix_missing_locations(to_ast(made))) == "d2s.cond(x, lambda: y + 1)"
 
 
 def test_a_template_can_be_used_again() -> None:
     first, second = quote("a = b", a="x"), quote("a = b", a="y")
-    assert [ast.unparse(to_ast(s)) for s in (*first, *second)] == ["x = b", "y = b"]
+    assert [ast.unparse(ast.fix_missing_locations(to_ast(s))) for s in (*first, *second)] == ["x = b", "y = b"]
     assert first[0].value is not second[0].value
 
 
