@@ -10,7 +10,9 @@ from d2s.templates import Part, quote, quote_expression
 
 
 def text(template: str, **parts: Part) -> str:
-    return "\n".join(ast.unparse(ast.fix_missing_locations(to_ast(node))) for node in quote(template, **parts))
+    return "\n".join(
+        ast.unparse(ast.fix_missing_locations(to_ast(node))) for node in quote(template, **parts)
+    )
 
 
 def expression(source: str) -> gast.expr:
@@ -52,7 +54,10 @@ def test_an_expression() -> None:
 
 def test_a_template_can_be_used_again() -> None:
     first, second = quote("a = b", a="x"), quote("a = b", a="y")
-    assert [ast.unparse(ast.fix_missing_locations(to_ast(s))) for s in (*first, *second)] == ["x = b", "y = b"]
+    assert [ast.unparse(ast.fix_missing_locations(to_ast(s))) for s in (*first, *second)] == [
+        "x = b",
+        "y = b",
+    ]
     assert first[0].value is not second[0].value
 
 

@@ -114,15 +114,16 @@ def settle(
     *,
     numbers: bool,
     code_inside: bool,
+    counted: bool,
 ) -> Plan:
     """Trace the body until the types of the state no longer change.
 
     extra        types of inputs of the body that are not state (position, rows)
     numbers      treat Python numbers as carried from the start
     code_inside  the body must see the error code of earlier iterations
+    counted      the first input of the body is the position of the loop
     """
     shared: list[Slot] = []
-    site = channels.where()
     plan = [_holes(value, numbers) for value in state]
     with_code = False
     for _ in range(2 * len(leaves(list(state))) + 12):
@@ -138,7 +139,14 @@ def settle(
         stand_for = [None] * (with_code + len(extra)) + holes
         counts = all(map(_counts_from_near, holes))
         region = trace(
-            run, kinds, watch, stand_for=stand_for, with_code=with_code, carries=True, counts=counts
+            run,
+            kinds,
+            watch,
+            stand_for=stand_for,
+            with_code=with_code,
+            carries=True,
+            counts=counts,
+            counted=counted,
         )
         more = [
             slot
@@ -159,7 +167,7 @@ def settle(
         except Difference as found:
             labels = names + [f"variable {n + 1}" for n in range(len(plan) - len(names))]
             what = "before the loop|after an iteration"
-            raise difference(found, labels, "", what, site) from None
+            raise difference(found, labels, "", what, channels.where()) from None
         if _only_strengthens(joining.dynamic, region):
             # from the second trip on they are array elements; the graph is the same
             changed = [j for j in joining.dynamic if j.type != j.sides[0].type]
@@ -182,7 +190,7 @@ def settle(
     raise StagingError(
         f"the types of {', '.join(names)} do not settle",
         code="D2S011",
-        site=site,
+        site=channels.where(),
         fix="values of one type, before the loop and in it",
     )
 

@@ -218,6 +218,7 @@ class _Stack(threading.local):
         self.loops = 0
         self.far = 0
         self.exact = False
+        self.positions: list[Any] = []
 
 
 _stack = _Stack()
@@ -239,6 +240,20 @@ def watches() -> list[Watch]:
 def in_loop() -> bool:
     """Whether the code running now is inside the body of a staged loop."""
     return _stack.loops > 0
+
+
+@contextmanager
+def at_position(position: Any) -> Iterator[None]:
+    """A loop is at a position: an integer that only counting by one has made."""
+    _stack.positions.append(position)
+    try:
+        yield
+    finally:
+        _stack.positions.pop()
+
+
+def is_position(value: Any) -> bool:
+    return any(value is position for position in _stack.positions)
 
 
 def counts_far() -> bool:

@@ -162,6 +162,7 @@ def _stage_while(
     state: State,
     names: list[str] | None = None,
     watch: Watch | None = None,
+    counted: bool = False,
 ) -> State:
     count = len(state)
     watch = watch or Watch(test, body, *state)
@@ -170,7 +171,7 @@ def _stage_while(
     def step(*values: Any) -> State:
         return _as_tuple(body(*values), count)
 
-    plan = _settle_either_way(step, [], state, watch, names, code_inside=False)
+    plan = _settle_either_way(step, [], state, watch, names, code_inside=False, counted=counted)
     tested = _trace_test(test, plan, count, watch)
     if not tested.is_pure:
         go = test(*state)
@@ -185,15 +186,27 @@ def _settle_either_way(
     watch: Watch,
     names: list[str],
     code_inside: bool,
+    counted: bool,
 ) -> Plan:
     """Carry Python numbers from the start; if the body needs one as it is, those it changes."""
     try:
-        return settle(step, extra, state, watch, names, numbers=True, code_inside=code_inside)
+        return settle(
+            step, extra, state, watch, names, numbers=True, code_inside=code_inside, counted=counted
+        )
     except Exception as error:
         if not is_internal(error) or not any(type(leaf) in NUMBERS for leaf in leaves(list(state))):
             raise
         try:
-            return settle(step, extra, state, watch, names, numbers=False, code_inside=code_inside)
+            return settle(
+                step,
+                extra,
+                state,
+                watch,
+                names,
+                numbers=False,
+                code_inside=code_inside,
+                counted=counted,
+            )
         except Error:
             raise error from None
 
@@ -451,12 +464,13 @@ def _stage_for(sequence: Sequence, body: Body, state: State, test: Body | None) 
         rows = [Type(a.shape[1:], a.dtype, False) for a in arrays]
 
         def scanned(position: Any, *values: Any) -> State:
-            item = sequence.item(position, list(values[: len(rows)]))
-            return _as_tuple(body(item, *values[len(rows) :]), count)
+            with channels.at_position(position):
+                item = sequence.item(position, list(values[: len(rows)]))
+                return _as_tuple(body(item, *values[len(rows) :]), count)
 
         watch = Watch(body, *state)
         plan = _settle_either_way(
-            scanned, [type_of(0), *rows], state, watch, names, code_inside=True
+            scanned, [type_of(0), *rows], state, watch, names, code_inside=True, counted=True
         )
         scope = channels.current()
         if plan.region.code is None or scope is None or not scope.observed:
@@ -464,7 +478,8 @@ def _stage_for(sequence: Sequence, body: Body, state: State, test: Body | None) 
         # a handler can see what was written: nothing may run on after a failure
 
     def step(position: Any, *values: Any) -> Any:
-        after = _as_tuple(body(sequence.at(position), *values), count)
+        with channels.at_position(position):
+            after = _as_tuple(body(sequence.at(position), *values), count)
         return (position + 1, *after) if after else position + 1
 
     def going(position: Any, *values: Any) -> Any:
@@ -474,7 +489,8 @@ def _stage_for(sequence: Sequence, body: Body, state: State, test: Body | None) 
         go = test(*values)
         return jnp.logical_and(more, scalar_predicate(go) if is_traced(go) else bool(go))
 
-    return _stage_while(going, step, (0, *state), ["the position", *names])[1:]
+    names = ["the position", *names]
+    return _stage_while(going, step, (0, *state), names, counted=True)[1:]
 
 
 def _run_scan(plan: Plan, arrays: list[Any], count: int, length: int) -> State:

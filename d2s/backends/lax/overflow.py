@@ -2,7 +2,7 @@
 
 Arithmetic on numbers that came from Python is checked where a wrapped result could go unnoticed:
 in functions that get Python integers, and in staged loops. The check feeds the error code. Counting
-by one in a loop is not checked: it takes 2**31 steps.
+by one in a loop is not checked, nor are sums of a few positions: it takes too many steps.
 """
 
 from __future__ import annotations
@@ -50,15 +50,49 @@ CHECKS: dict[str, Callable[..., Any]] = {
 }
 
 
-def risky(jaxpr: Any, counts: bool) -> list[Any]:
-    """Equations whose result may leave the range; `counts`: steps by one are those of a loop."""
-    return [
-        equation
-        for equation in jaxpr.eqns
-        if equation.primitive.name in CHECKS
-        and _stands_for_python_int(equation.outvars[0])
-        and not (counts and _counts(equation))
-    ]
+#: a sum of so many positions of loops takes a loop of 2**28 steps to leave the range
+FEW = 8
+
+
+def risky(jaxpr: Any, counts: bool, positions: list[Any]) -> list[Any]:
+    """Equations whose result may leave the range.
+
+    counts     steps by one are those of a loop
+    positions  variables that are positions of loops
+    """
+    weights: dict[Any, int] = dict.fromkeys(positions, 1) if counts else {}
+    found = []
+    for equation in jaxpr.eqns:
+        result = equation.outvars[0] if equation.outvars else None
+        if equation.primitive.name not in CHECKS or not _stands_for_python_int(result):
+            continue
+        weight = _weight(equation, weights)
+        if weight is not None and weight <= FEW:
+            weights[result] = weight
+        elif not (counts and _counts(equation)):
+            found.append(equation)
+    return found
+
+
+def _weight(equation: Any, weights: dict[Any, int]) -> int | None:
+    """How many positions a value is the sum of, small constants aside; None if it is none."""
+    parts: list[int] = []
+    factor = 1
+    for var in equation.invars:
+        if hasattr(var, "val"):
+            small = abs(int(var.val)) <= (FEW if equation.primitive.name == "mul" else 2**20)
+            factor = abs(int(var.val)) if small else 2**31
+        elif var in weights:
+            parts.append(weights[var])
+        else:
+            return None
+    if not parts:
+        return None
+    if equation.primitive.name in ("add", "sub"):
+        return sum(parts) if factor < 2**31 else None
+    if equation.primitive.name == "mul" and len(parts) == 1:
+        return parts[0] * max(factor, 1)
+    return None
 
 
 def _stands_for_python_int(var: Any) -> bool:

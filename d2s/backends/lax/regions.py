@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from jax.extend.core import Var, jaxprs_in_params, take_current_trace
 
 from d2s.backends.lax import channels, overflow
-from d2s.backends.lax.channels import Failures, Halt, Scope
+from d2s.backends.lax.channels import Failures, Halt, Scope, is_position
 from d2s.backends.lax.dtypes import Type, cast, type_of, type_of_aval
 from d2s.backends.lax.graphs import graph_of
 from d2s.backends.lax.trees import (
@@ -198,10 +198,10 @@ class Region:
         used |= {id(v) for v in jaxpr.outvars}
         return any(id(v) in used for v in variables)
 
-    def guard(self, counts: bool) -> None:
+    def guard(self, counts: bool, positions: list[Any]) -> None:
         """Let the error code tell when a Python integer leaves the range of 32 bits."""
         jaxpr = self.jaxpr.jaxpr
-        self.risky = overflow.risky(jaxpr, counts)
+        self.risky = overflow.risky(jaxpr, counts, positions)
         if not self.risky:
             return
         outvars = list(jaxpr.outvars)
@@ -248,6 +248,7 @@ def trace(
     with_code: bool = False,
     carries: bool = False,
     counts: bool = True,
+    counted: bool = False,
     tests: bool = False,
     root: bool = False,
 ) -> Region:
@@ -257,6 +258,7 @@ def trace(
     with_code  the first input is the error code at the start of the region
     carries    the region is the body of a loop
     counts     its integers start where counting by one does not reach the limit
+    counted    the first input, after the code, is the position of a loop
     tests      the region is the test of a loop
     root       the region is a whole function
     """
@@ -322,7 +324,14 @@ def trace(
     region.jaxpr = jaxpr
     in_loop = carries or tests or channels.in_loop()
     if in_loop or root or channels.is_exact():
-        region.guard(counts=in_loop and (counts or not carries) and not channels.counts_far())
+        near = in_loop and (counts or not carries) and not channels.counts_far()
+        graph = jaxpr.jaxpr
+        positions = [
+            v for v, c in zip(graph.constvars, jaxpr.consts, strict=True) if is_position(c)
+        ]
+        if counted:
+            positions.append(graph.invars[int(with_code)])
+        region.guard(near, positions)
     return region
 
 
