@@ -41,7 +41,7 @@ def _lay_out(tree: ast.AST) -> str:
     text = ast.unparse(tree)
     if any(len(line) > LONG_LINE for line in text.splitlines()):
         text = _astor(tree) or text
-    for tidy in (_tight, _bare_returns):
+    for tidy in (_tight, _bare_returns, _folded):
         better = tidy(text)
         if better != text and _same_program(better, text):
             text = better
@@ -77,6 +77,37 @@ def _tight(text: str) -> str:
 
 def _bare_returns(text: str) -> str:
     return re.sub(r"^([ \t]*)return \((.+,.*)\)$", r"\1return \2", text, flags=re.MULTILINE)
+
+
+def _folded(text: str) -> str:
+    """Long lines broken after commas of their outermost bracket."""
+    lines = text.splitlines()
+    return "\n".join(_fold(line) if len(line) > LONG_LINE else line for line in lines)
+
+
+def _fold(line: str) -> str:
+    try:
+        tokens = list(tokenize.generate_tokens(io.StringIO(line.strip()).readline))
+    except (tokenize.TokenError, IndentationError):
+        return line  # part of something that goes on in other lines
+    pieces, depth, start = [], 0, 0
+    body = line.strip()
+    for token in tokens:
+        depth += (token.string in "([{" and token.type == tokenize.OP) - (
+            token.string in ")]}" and token.type == tokenize.OP
+        )
+        if token.string == "," and depth == 1:
+            pieces.append(body[start : token.end[1]].strip())
+            start = token.end[1]
+    indent = line[: len(line) - len(line.lstrip())]
+    rows = [indent]
+    for piece in [*pieces, body[start:].strip()]:
+        gap = "" if rows[-1].isspace() or not rows[-1] else " "
+        if len(rows[-1] + gap + piece) > LONG_LINE and gap:
+            rows.append(indent + "    ")
+            gap = ""
+        rows[-1] += gap + piece
+    return "\n".join(rows)
 
 
 def _comments(unit: Unit, tree: ast.AST) -> Iterator[tuple[int, bool, str]]:

@@ -28,15 +28,21 @@ def finish(body: list[gast.stmt], gives: list[str], at: gast.stmt) -> list[gast.
     if not gives or (body and isinstance(body[-1], gast.Return | gast.Raise)):
         return body
     last = body[-1] if body else None
-    if (
-        len(gives) == 1
-        and isinstance(last, gast.Assign)
-        and len(last.targets) == 1
-        and isinstance(last.targets[0], gast.Name)
-        and last.targets[0].id == gives[0]
-    ):
+    if isinstance(last, gast.Assign) and len(last.targets) == 1 and _names(last) == gives:
         return [*body[:-1], *quote("return value", last, value=last.value)]
     return [*body, *quote("return gives", last or at, gives=gives)]
+
+
+def _names(statement: gast.Assign) -> list[str]:
+    """The names an assignment binds, where returning its value is the same as returning them."""
+    target = statement.targets[0]
+    if isinstance(target, gast.Name):
+        return [target.id]
+    # a tuple of names takes any iterable apart; what an op gives is a tuple already
+    callee = getattr(statement.value, "func", None)
+    if not getattr(getattr(callee, "value", None), "generated", False):
+        return []
+    return [name.id for name in target.elts]
 
 
 def mark_unbound(names: list[str], at: gast.stmt) -> list[gast.stmt]:

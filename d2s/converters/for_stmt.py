@@ -22,8 +22,7 @@ def f(xs):
         def else_4(total, broke_3):
             total += x
             return total, broke_3
-        total, broke_3 = d2s.cond(x < 0, then_4, else_4, total, broke_3)
-        return total, broke_3
+        return d2s.cond(x < 0, then_4, else_4, total, broke_3)
     total, broke_3 = d2s.for_loop(xs, body_3, total, broke_3, test=test_3)
     return total
 """

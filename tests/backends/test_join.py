@@ -116,9 +116,21 @@ def texts(x):
     return name
 
 
+def nested_names(x, n):
+    a, b = x, x
+    while n > 0:
+        n -= 1
+        if n > 3:
+            a = a + 1
+        else:
+            b = jnp.stack([b, b])
+    return a, b
+
+
 @pytest.mark.parametrize(
     ("function", "args", "code", "words"),
     [
+        (nested_names, (jnp.ones(2), jnp.int32(1)), "D2S010", ("`b`", "float32[2,2]")),
         (shaped, (jnp.ones(2), jnp.int32(1)), "D2S011", ("`x`", "float32[2]", "float32[4]")),
         (texts, (jnp.float32(1),), "D2S013", ("`name`", "'b'", "'a'")),
     ],

@@ -432,12 +432,12 @@ def is_user_code(code: types.CodeType) -> bool:
 def _function_name(code: types.CodeType) -> str:
     """The function of the user's that a generated block belongs to."""
     names = code.co_qualname.split(".<locals>.")
-    while len(names) > 1 and _is_block(names[-1]):
+    while len(names) > 1 and is_block(names[-1]):
         names.pop()
     return names[-1].rpartition(".")[2]
 
 
-def _is_block(name: str) -> bool:
+def is_block(name: str) -> bool:
     stem, _, line = name.partition("_")
     return name == "<lambda>" or (
         stem in {"then", "else", "test", "body", "try", "except"} and line[:1].isdigit()

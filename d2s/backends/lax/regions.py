@@ -450,25 +450,33 @@ def _variable(path: str, names: list[str]) -> tuple[str, str]:
 
 
 def target_names() -> list[str]:
-    """The names that the statement running now assigns the result of an op to."""
+    """The names that the result of the op running now is assigned to, in the user's function."""
     frame: types.FrameType | None = sys._getframe(1)
-    while frame is not None and not channels.is_user_code(frame.f_code):
+    while frame is not None:
+        if channels.is_user_code(frame.f_code):
+            names = _assigned_next(frame)
+            if names is not None:
+                return names
+            if not channels.is_block(frame.f_code.co_name):
+                return ["the returned value"]
+            # what a block returns is assigned where the block is used
         frame = frame.f_back
-    if frame is None:
-        return []
+    return []
+
+
+def _assigned_next(frame: types.FrameType) -> list[str] | None:
+    """The names stored after the instruction that runs; None when it is a return that follows."""
     names: list[str] = []
     for instruction in dis.get_instructions(frame.f_code):
-        if instruction.offset <= frame.f_lasti or instruction.opname in (
-            "CACHE",
-            "UNPACK_SEQUENCE",
-        ):
+        name = instruction.opname
+        if instruction.offset <= frame.f_lasti or name in ("CACHE", "UNPACK_SEQUENCE"):
             continue
-        if instruction.opname.startswith("RETURN") and not names:
-            return ["the returned value"]
-        if not instruction.opname.startswith("STORE_"):
+        if name.startswith("RETURN") and not names:
+            return None
+        if not name.startswith("STORE_"):
             break
         if isinstance(instruction.argval, tuple):
-            both = instruction.opname == "STORE_FAST_STORE_FAST"
+            both = name == "STORE_FAST_STORE_FAST"
             names += instruction.argval if both else instruction.argval[:1]
             if not both:
                 break
