@@ -657,7 +657,29 @@ def alias_of_another(x):
     return previous, current
 
 
+def alias_swapped(x):
+    a, b = [0], [1]
+    kept = a
+    while x > 0:
+        a, b = b, a
+        a[0] += x
+        x -= 1
+    return a, b, kept
+
+
+def early_read(x):
+    for _ in (x, 1):
+        if z > 0:  # noqa: F821
+            x = x + 1
+    for z in range(2):
+        if x > 0:
+            z = z + x
+    return z
+
+
 def test_more_aliases():
+    check(alias_swapped, (3,), (0,), error_ok="D2S024")
+    check(early_read, (3,), (0,))
     check(alias_in_a_try, (1.0,), (-1.0,), error_ok="D2S024")
     check(alias_of_another, (3,), (0,), error_ok="D2S024")
 

@@ -63,6 +63,7 @@ class Flow:
         self._blocks: dict[int, Block] = {}
         self._doubtful: list[gast.Name] = []
         self._lazy: list[gast.Name] = []
+        self._early: set[str] = set()
         self._marked: set[str] = set()
         self._locals = scopes.local_names(function)
         self._order = _first_places(function, scopes.parameters(function))
@@ -78,7 +79,7 @@ class Flow:
             for name in _free_loads(node, scopes.free_names(node))
         ]
         #: names read before anything can have bound them in this function
-        self.never_bound = self._sorted({n.id for n in self._doubtful} - self._marked)
+        self.never_bound = self._sorted(self._early)
         self._marked.update(self.never_bound)
         lazy = {id(name) for name in self._lazy}
         self.unbound_reads = {id(name) for name in self._doubtful if id(name) not in lazy}
@@ -187,21 +188,21 @@ class Flow:
         self, node: gast.stmt, live: set[str], assigned: Sets, bound: set[str], shared: set[str]
     ) -> None:
         if isinstance(node, gast.If):
-            self._doubt(node.test, assigned)
+            self._doubt(node.test, assigned, bound)
             self._visit_if(node, live, assigned, bound, shared)
         elif isinstance(node, gast.While):
             needs = self._statement_summary(node)[0]
             self._visit_loop(node, set(), live | needs, live, assigned, bound, shared)
-            self._doubt(node.test, assigned)
+            self._doubt(node.test, assigned, bound)
         elif isinstance(node, gast.For):
-            self._doubt(node.iter, assigned)
+            self._doubt(node.iter, assigned, bound)
             targets = self._scopes.uses(node.target).writes
             needs = (self._summary(node.body)[0] - targets) | self._flags(node)
             self._visit_loop(node, targets, live | needs, live, assigned, bound, shared)
         elif isinstance(node, gast.Try):
             self._visit_try(node, live, assigned, bound, shared)
         else:
-            self._doubt(node, assigned)
+            self._doubt(node, assigned, bound)
 
     def _visit_if(
         self, node: gast.If, live: set[str], assigned: Sets, bound: set[str], shared: set[str]
@@ -244,7 +245,7 @@ class Flow:
         handled: set[str] = set()
         for handler in node.handlers:
             handled |= self._summary(handler.body)[0] - {_handler_name(handler)}
-            self._doubt(handler.type, assigned)
+            self._doubt(handler.type, assigned, bound)
         everything = [*node.body, *node.orelse, *(s for h in node.handlers for s in h.body)]
         named = {_handler_name(handler) for handler in node.handlers} & live
         writes = self._scopes.uses(everything).writes | named
@@ -291,13 +292,15 @@ class Flow:
     def _sorted(self, names: Iterable[str]) -> list[str]:
         return sorted(names, key=lambda name: self._order.get(name, 0))
 
-    def _doubt(self, node: gast.AST | None, assigned: Sets) -> None:
+    def _doubt(self, node: gast.AST | None, assigned: Sets, bound: set[str]) -> None:
         """Remember the reads of names that are not surely assigned here."""
         if node is None or assigned is EVERYTHING:
             return
         for name in _loads(node):
             if name.id in self._locals and name.id not in assigned:
                 self._doubtful.append(name)
+                if name.id not in bound:
+                    self._early.add(name.id)
         for comprehension in _comprehensions(node):
             # it runs in a function of its own, where the name is free
             for name in _loads(comprehension):

@@ -133,7 +133,17 @@ def settle(
             values = given(plan, holes, inputs[len(extra) :])
             for slot, value in zip(shared, values[len(state) :], strict=True):  # noqa: B023
                 slot.set(value)
-            return list(body(*inputs[: len(extra)], *values[: len(state)]))
+            carried = Watch(*(v for v in values[: len(state)] if nodes(v)))
+            after = list(body(*inputs[: len(extra)], *values[: len(state)]))
+            if not carried.is_unchanged():
+                raise StagingError(
+                    "a list, dict or object that a loop carries is changed in place in it; other "
+                    "names of it would not see the change",
+                    code="D2S024",
+                    site=channels.where(),
+                    fix="a new list, dict or object instead of the change in place",
+                )
+            return after
 
         kinds = [CODE] * with_code + extra + [hole.type for hole in holes]
         stand_for = [None] * (with_code + len(extra)) + holes
@@ -146,7 +156,7 @@ def settle(
             with_code=with_code,
             carries=True,
             counts=counts,
-            counted=counted,
+            counted=counted and (bool(extra) or isinstance(plan[0], Hole)),
         )
         more = [
             slot
