@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import sysconfig
 import types
 from functools import cache
@@ -63,13 +62,3 @@ def is_library_file(filename: str) -> bool:
     if filename.startswith("<"):
         return False
     return os.path.realpath(filename).startswith(_LIBRARY_FOLDERS)
-
-
-def module_of(function: object) -> str:
-    """The top-level package a callable comes from."""
-    name = getattr(function, "__module__", None) or type(function).__module__
-    return name.partition(".")[0] if isinstance(name, str) else ""
-
-
-def is_standard_library(name: str) -> bool:
-    return name in sys.stdlib_module_names
