@@ -745,3 +745,25 @@ def quotes_a_pair(x, y):
 
 def test_containers_in_messages():
     check(quotes_a_pair, (3, 2), (1, 2), error_ok="D2S020")
+
+
+def raises_its_value(x):
+    if x < 0:
+        raise KeyError(x)
+    try:
+        if x > 10:
+            raise ValueError("large", x)
+    except ValueError:
+        x = x - 100
+    return x
+
+
+def test_an_exception_with_a_run_time_value_is_the_user_s():
+    for x in (-1.5, 20.0, 1.0):
+        x = jnp.float32(x)
+        if x < 0:
+            with pytest.raises(KeyError) as caught:
+                d2s.to_static(raises_its_value)(x)
+            assert float(caught.value.args[0]) == float(x)
+        else:
+            assert float(d2s.to_static(raises_its_value)(x)) == float(raises_its_value(x))

@@ -31,6 +31,7 @@ from d2s.backends.lax.trees import (
     Leaf,
     Out,
     describe,
+    leaves,
     map_leaves,
 )
 from d2s.backends.lax.watch import Slot, Watch
@@ -67,6 +68,8 @@ def is_tracer_error(error: BaseException | None) -> bool:
     kinds = (TypeError, ValueError, IndexError, AttributeError, KeyError, OverflowError)
     if not isinstance(error, kinds):
         return False
+    if any(isinstance(leaf, jax.core.Tracer) for arg in error.args for leaf in leaves(arg)):
+        return False  # the user's own, raised with a run-time value
     text = str(error)
     # numpy wraps what jax raises into errors of its own
     return any(part in text for part in _SPEAKS_OF_TRACING) or is_tracer_error(error.__cause__)
