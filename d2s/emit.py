@@ -41,7 +41,7 @@ def _lay_out(tree: ast.AST) -> str:
     text = ast.unparse(tree)
     if any(len(line) > LONG_LINE for line in text.splitlines()):
         text = _astor(tree) or text
-    for tidy in (_tight, _bare_returns, _folded):
+    for tidy in (_tight, _bare_lambdas, _bare_returns, _folded):
         better = tidy(text)
         if better != text and _same_program(better, text):
             text = better
@@ -60,7 +60,7 @@ def _astor(tree: ast.AST) -> str | None:
             # a nicety, and the text we already have is complete
             return None
     # it breaks some lines where nobody would
-    ugly = any(line.lstrip().startswith(("(", ")")) for line in text.splitlines())
+    ugly = any(line.lstrip().startswith(("(", ")", "]", "}")) for line in text.splitlines())
     return text if not ugly and _same_program(text, ast.unparse(tree)) else None
 
 
@@ -73,6 +73,10 @@ def _same_program(text: str, other: str) -> bool:
 
 def _tight(text: str) -> str:
     return re.sub(r"\n\n+(?=[ \t]*(?:def |@))", "\n", text)
+
+
+def _bare_lambdas(text: str) -> str:
+    return text.replace("lambda :", "lambda:")
 
 
 def _bare_returns(text: str) -> str:

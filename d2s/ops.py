@@ -10,6 +10,7 @@ import functools
 import operator
 import types
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from d2s import conversion
@@ -28,6 +29,13 @@ def cond(test: Any, then: Callable[..., Any], orelse: Callable[..., Any], *state
     if test is False:
         return orelse(*state)
     return active().cond(test, then, orelse, state)
+
+
+def switch(
+    subject: Any, cases: dict[int, Callable[..., Any]], orelse: Callable[..., Any], *state: Any
+) -> Any:
+    """`if`/`elif` on one integer, and `match` of integers."""
+    return active().switch(subject, cases, orelse, state)
 
 
 def while_loop(test: Callable[..., Any], body: Callable[..., Any], *state: Any) -> Any:
@@ -54,6 +62,23 @@ def try_except(
 ) -> None:
     """`try` with its handlers; what d2s or jax raises about tracing is never caught."""
     active().try_except(body, handlers, orelse)
+
+
+def try_finally(body: Callable[[], Any], final: Callable[[], Any]) -> None:
+    """`try` with `finally`; `final` says whether it left, which swallows an exception."""
+    active().try_finally(body, final)
+
+
+def manager(context: Any) -> Any:
+    """The manager of a `with`; in a graph, one that knows of failures at run time."""
+    backend = active()
+    return backend.manager(context, call) if backend.staging() else context
+
+
+def certain(what: str) -> AbstractContextManager[None]:
+    """A block in which nothing may fail at run time, because `what` could not see it."""
+    backend = active()
+    return backend.certain(what) if backend.staging() else nullcontext()
 
 
 def and_(first: Any, *rest: Callable[[], Any]) -> Any:
@@ -126,6 +151,16 @@ def _nothing() -> None:
 def unbound(name: str = "") -> Unbound:
     """The mark of a name without a value."""
     return Unbound(name)
+
+
+def delete(name: str, value: Any) -> Unbound:
+    """`del` of a name that has a value."""
+    return Unbound(name)
+
+
+def concrete(value: Any) -> Any:
+    """A value whose truth Python asks for itself."""
+    return active().concrete(value)
 
 
 def read(value: Any, free: bool = False) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from d2s.static import StaticFunction
@@ -48,6 +49,30 @@ class Backend(Protocol):
     def try_except(
         self, body: Thunk, handlers: tuple[Handler, ...], orelse: Thunk | None
     ) -> None: ...
+
+    def try_finally(self, body: Thunk, final: Thunk) -> None: ...
+
+    def switch(
+        self,
+        subject: Any,
+        cases: dict[int, Callable[..., Any]],
+        orelse: Callable[..., Any],
+        state: tuple[Any, ...],
+    ) -> Any:
+        """The case whose integer the subject equals."""
+        ...
+
+    def manager(self, context: Any, call: Callable[..., Any]) -> Any:
+        """The manager of a `with` in a graph that is being built."""
+        ...
+
+    def certain(self, what: str) -> AbstractContextManager[None]:
+        """A block in which nothing may fail at run time."""
+        ...
+
+    def concrete(self, value: Any) -> Any:
+        """The value, which must be known now."""
+        ...
 
     def and_(self, first: Any, rest: tuple[Thunk, ...]) -> Any: ...
 

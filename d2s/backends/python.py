@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from d2s.backends.protocol import Backend, Handler, Thunk
@@ -87,6 +88,37 @@ class PythonBackend:
         else:
             if orelse is not None:
                 orelse()
+
+    def try_finally(self, body: Thunk, final: Thunk) -> None:
+        try:
+            body()
+        except BaseException as error:
+            # `final` runs while the exception is there, as Python would have it
+            if final() and not self.is_internal(error):
+                return
+            raise
+        final()
+
+    def switch(
+        self,
+        subject: Any,
+        cases: dict[int, Callable[..., Any]],
+        orelse: Callable[..., Any],
+        state: tuple[Any, ...],
+    ) -> Any:
+        for value, case in cases.items():
+            if subject == value:
+                return case(*state)
+        return orelse(*state)
+
+    def manager(self, context: Any, call: Callable[..., Any]) -> Any:
+        return context
+
+    def certain(self, what: str) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def concrete(self, value: Any) -> Any:
+        return value
 
     def and_(self, first: Any, rest: tuple[Thunk, ...]) -> Any:
         for thunk in rest:

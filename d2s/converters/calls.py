@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import gast
 
+from d2s.analysis.scopes import FUNCTIONS, all_nodes, own_nodes
 from d2s.converters.base import Converter
 from d2s.libraries import takes_no_functions
 from d2s.templates import quote_expression
@@ -33,10 +34,10 @@ class Calls(Converter):
 
     def _super(self, node: gast.Call) -> gast.expr:
         """``super()`` looks into the frame of a method; blocks have frames of their own."""
-        tree = self.context.unit.tree
-        if "__class__" not in self.context.unit.free_names or not tree.args.args:
+        first = self.context.super_calls.get(id(node))
+        if first is None:
             return node
-        return quote_expression("super(__class__, first)", node, first=tree.args.args[0].id)
+        return quote_expression("super(__class__, first)", node, first=first)
 
     def _is_runtime(self, callee: gast.expr) -> bool:
         root = callee.value if isinstance(callee, gast.Attribute) else callee
@@ -61,3 +62,18 @@ class Calls(Converter):
             return False
         module = self.context.globals.get(root.id)
         return module is not None and takes_no_functions(module, tuple(reversed(path)))
+
+
+def super_calls(tree: gast.AST, is_method: bool) -> dict[int, str]:
+    """The ``super()`` calls of methods, with the first parameter of the function they stand in."""
+    found: dict[int, str] = {}
+    classes = [node for node in all_nodes(tree) if isinstance(node, gast.ClassDef)]
+    for node in (inner for outer in [tree] * is_method + classes for inner in all_nodes(outer)):
+        if not isinstance(node, FUNCTIONS):
+            continue
+        parameters = [*node.args.posonlyargs, *node.args.args]
+        body = [node.body] if isinstance(node, gast.Lambda) else node.body
+        for call in own_nodes(body) if parameters else ():
+            if isinstance(call, gast.Call) and getattr(call.func, "id", "") == "super":
+                found[id(call)] = parameters[0].id
+    return found
