@@ -161,13 +161,15 @@ def why_not(function: types.FunctionType) -> str:
         return "it is marked with d2s.do_not_convert"
     if is_library_file(code.co_filename):
         return "it belongs to a library"
-    if code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
+    if code.co_flags & _RUNS_LATER:
         return "it is a generator or a coroutine"
     known = _conversions.get(code)
     if isinstance(known, ConversionError) and known.code == "D2S001":
         return "its source is not available"
     return ""
 
+
+_RUNS_LATER = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 _as_is = _Registry()  # code that is run as it is -> the reason
 
@@ -187,7 +189,21 @@ def runs_as_it_is(function: types.FunctionType) -> str:
                     raise
                 reason = why_not(function)
         _as_is.put(function.__code__, reason)
+        if reason and not is_library_file(function.__code__.co_filename):
+            _say_as_it_is(function, reason)
     return cast(str, reason)
+
+
+def _say_as_it_is(function: types.FunctionType, reason: str) -> None:
+    code = function.__code__
+    place = f"{code.co_filename}:{code.co_firstlineno}"
+    logger.warning("%s runs as it is: %s (%s)", function.__qualname__, reason, place)
+
+
+def runs_later(function: Any) -> bool:
+    """Whether a function is a generator or a coroutine: to call it runs nothing yet."""
+    code = getattr(function, "__code__", None)
+    return code is not None and bool(code.co_flags & _RUNS_LATER)
 
 
 def skip(function: Any) -> Any:

@@ -176,7 +176,8 @@ def code(tree: ast.AST, unit: Unit, runtime: str, qualname: str) -> types.CodeTy
     if isinstance(tree, ast.Lambda):
         outer.body.append(ast.copy_location(ast.Return(tree), tree))
     else:
-        assert isinstance(tree, ast.FunctionDef | ast.AsyncFunctionDef)
+        assert isinstance(tree, ast.FunctionDef)
+        tree = _bare(tree)
         parents = qualname.split(".")[:-1]
         if parents and parents[-1] != "<locals>" and _has_private_names(tree):
             # Python mangles them by the name of the class
@@ -194,6 +195,27 @@ def code(tree: ast.AST, unit: Unit, runtime: str, qualname: str) -> types.CodeTy
     compiled = compile(module, unit.filename, "exec", dont_inherit=True)
     inner = _only_code(_only_code(compiled))
     return _renamed(inner, inner.co_qualname, qualname)
+
+
+def _bare(tree: ast.FunctionDef) -> ast.FunctionDef:
+    """The function without what the original has evaluated already: defaults, annotations."""
+    a = tree.args
+
+    def plain(parameter: ast.arg) -> ast.arg:
+        return ast.copy_location(ast.arg(parameter.arg), parameter)
+
+    arguments = ast.arguments(
+        posonlyargs=[plain(p) for p in a.posonlyargs],
+        args=[plain(p) for p in a.args],
+        vararg=plain(a.vararg) if a.vararg else None,
+        kwonlyargs=[plain(p) for p in a.kwonlyargs],
+        kw_defaults=[None] * len(a.kwonlyargs),
+        kwarg=plain(a.kwarg) if a.kwarg else None,
+        defaults=[],
+    )
+    fields = {"type_params": []} if "type_params" in tree._fields else {}
+    bare = ast.FunctionDef(tree.name, arguments, tree.body, [], **fields)
+    return ast.copy_location(bare, tree)
 
 
 def _has_private_names(tree: ast.AST) -> bool:

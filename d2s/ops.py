@@ -245,6 +245,7 @@ def _call_as_it_is(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
     backend = active()
     if backend.staging():
         backend.leave(function)
+        function = backend.around(function, _converted_argument)
     args = tuple(map(_converted_argument, args))
     if kwargs:
         kwargs = {name: _converted_argument(value) for name, value in kwargs.items()}

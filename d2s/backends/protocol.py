@@ -108,6 +108,10 @@ class Backend(Protocol):
         """Code that is not converted is about to be called while a graph is built."""
         ...
 
+    def around(self, function: Any, change: Callable[[Any], Any]) -> Any:
+        """A wrapper that a library made, around converted functions instead of plain ones."""
+        ...
+
     def is_internal(self, error: BaseException) -> bool:
         """Whether an exception speaks of tracing; no handler of the user's may catch it."""
         ...

@@ -161,6 +161,9 @@ class PythonBackend:
         """Code that is not converted is about to be called while a graph is built."""
         return None
 
+    def around(self, function: Any, change: Callable[[Any], Any]) -> Any:
+        return function
+
     def is_internal(self, error: BaseException) -> bool:
         return isinstance(error, Error)
 

@@ -13,7 +13,7 @@ import jax.extend.source_info_util
 import jax.numpy as jnp
 from jax._src.core import trace_ctx
 
-from d2s.backends.lax import branches, channels, handlers, loops, regions
+from d2s.backends.lax import branches, channels, handlers, loops, regions, wrappers
 from d2s.backends.lax.builtin_calls import BUILTINS, has_traced, refuse, refuse_unrepeatable
 from d2s.backends.lax.compiled import Compiled
 from d2s.backends.lax.dtypes import is_dynamic, type_of
@@ -182,6 +182,9 @@ class LaxBackend(PythonBackend):
 
     def leave(self, function: Any) -> None:
         refuse_unrepeatable(function)
+
+    def around(self, function: Any, change: Callable[[Any], Any]) -> Any:
+        return wrappers.around(function, change)
 
     def is_internal(self, error: BaseException) -> bool:
         if not self.staging():
