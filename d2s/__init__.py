@@ -14,12 +14,12 @@ from d2s.matching import match_mapping as match_mapping
 from d2s.matching import match_sequence as match_sequence
 from d2s.ops import and_ as and_
 from d2s.ops import assert_ as assert_
-from d2s.ops import call as call
 from d2s.ops import certain as certain
 from d2s.ops import compare as compare
 from d2s.ops import concrete as concrete
 from d2s.ops import cond as cond
 from d2s.ops import delete as delete
+from d2s.ops import fn as fn
 from d2s.ops import for_loop as for_loop
 from d2s.ops import manager as manager
 from d2s.ops import not_ as not_

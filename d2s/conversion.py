@@ -1,6 +1,7 @@
 """Converted functions: made once per code object, thread-safe, dropped with it."""
 
 from __future__ import annotations
+import __future__
 
 import ast
 import functools
@@ -28,6 +29,13 @@ _BOUND = "__d2s_bound__"
 MARKS = (_CONVERTED, _BOUND)
 
 
+_FUTURE = functools.reduce(
+    lambda flags, name: flags | getattr(__future__, name).compiler_flag,
+    __future__.all_feature_names,
+    0,
+)
+
+
 @dataclass(frozen=True)
 class Conversion:
     """What a function became: the code to run and the tree behind its readable text."""
@@ -44,7 +52,7 @@ class Conversion:
         calls = (n.func for n in ast.walk(self.tree) if isinstance(n, ast.Call))
         return not any(
             isinstance(f, ast.Attribute)
-            and f.attr == "call"
+            and f.attr == "fn"
             and isinstance(f.value, ast.Name)
             and f.value.id == self.runtime
             for f in calls
@@ -106,9 +114,10 @@ def _convert(function: types.FunctionType) -> Conversion:
     collecting = gc.isenabled()
     gc.disable()
     try:
-        converted_tree, runtime = pipeline.run(unit, _known_names(function))
+        converted_tree, runtime, made = pipeline.run(unit, _known_names(function))
         tree = emit.to_ast(converted_tree)
-        code = emit.code(tree, unit, runtime, function.__qualname__)
+        flags = function.__code__.co_flags & _FUTURE
+        code = emit.code(tree, unit, runtime, function.__qualname__, flags, made)
     except RecursionError as error:
         raise ConversionError(
             f"{function.__qualname__} is nested too deeply to convert",

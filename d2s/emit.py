@@ -8,7 +8,7 @@ import re
 import tokenize
 import types
 import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import gast
 
@@ -166,35 +166,55 @@ def _copy_lines(origin: ast.AST, copy: ast.AST) -> None:
             ast.copy_location(other, one)
 
 
-def code(tree: ast.AST, unit: Unit, runtime: str, qualname: str) -> types.CodeType:
-    """The code object of a converted function, with the user's file, lines and names."""
+def code(
+    tree: ast.AST,
+    unit: Unit,
+    runtime: str,
+    qualname: str,
+    flags: int = 0,
+    blocks: Collection[str] = (),
+) -> types.CodeType:
+    """The code object of a converted function, with the user's file, lines and names.
+
+    `flags` are those of the user's ``__future__`` imports; `blocks` the names of functions that d2s
+    made of blocks, which do not show in qualified names.
+    """
     free = dict.fromkeys([runtime, *unit.free_names])
     bind = " = ".join(free) + " = None"
     module = ast.parse(f"def {_OUTER}():\n    {bind}")
     outer = module.body[0]
     assert isinstance(outer, ast.FunctionDef)
     if isinstance(tree, ast.Lambda):
-        outer.body.append(ast.copy_location(ast.Return(tree), tree))
+        inside: ast.stmt = ast.copy_location(ast.Expr(tree), tree)
+        own = ""
     else:
         assert isinstance(tree, ast.FunctionDef)
-        tree = _bare(tree)
-        parents = qualname.split(".")[:-1]
-        if parents and parents[-1] != "<locals>" and _has_private_names(tree):
-            # Python mangles them by the name of the class
-            inside = ast.parse(f"class {parents[-1]}: pass").body[0]
-            assert isinstance(inside, ast.ClassDef)
-            inside.body = [tree]
-            outer.body.append(inside)
-            compiled = compile(module, unit.filename, "exec", dont_inherit=True)
-            inner = _only_code(_only_code(_only_code(compiled)))
-            return _renamed(inner, inner.co_qualname, qualname)
-        if tree.name not in free:
-            # a recursive call looks the name up where the user's does: in the module
-            outer.body.insert(0, ast.copy_location(ast.Global([tree.name]), outer.body[0]))
-        outer.body.append(tree)
-    compiled = compile(module, unit.filename, "exec", dont_inherit=True)
-    inner = _only_code(_only_code(compiled))
-    return _renamed(inner, inner.co_qualname, qualname)
+        inside = _bare(tree)
+        own = tree.name
+    depth = 2
+    around = _class_around(qualname)
+    if around and _has_private_names(tree):
+        # Python mangles them by the name of the class
+        wrapper = ast.parse(f"class {around}: pass").body[0]
+        assert isinstance(wrapper, ast.ClassDef)
+        wrapper.body, inside, own, depth = [inside], wrapper, around, 3
+    if own and own not in free:
+        # a recursive call looks the name up where the user's does: in the module
+        outer.body.insert(0, ast.copy_location(ast.Global([own]), outer.body[0]))
+    outer.body.append(inside)
+    inner = compile(module, unit.filename, "exec", flags, dont_inherit=True)
+    for _ in range(depth):
+        inner = _only_code(inner)
+    return _renamed(inner, inner.co_qualname, qualname, blocks)
+
+
+def _class_around(qualname: str) -> str:
+    """The innermost class that a function was written in, as far as its name tells."""
+    for part in reversed(qualname.split(".<locals>.")):
+        *_, above, _ = ("", "", *part.split("."))
+        if above:
+            return above
+    return ""
 
 
 def _bare(tree: ast.FunctionDef) -> ast.FunctionDef:
@@ -213,8 +233,9 @@ def _bare(tree: ast.FunctionDef) -> ast.FunctionDef:
         kwarg=plain(a.kwarg) if a.kwarg else None,
         defaults=[],
     )
-    fields = {"type_params": []} if "type_params" in tree._fields else {}
-    bare = ast.FunctionDef(tree.name, arguments, tree.body, [], **fields)
+    bare = ast.FunctionDef(name=tree.name, args=arguments, body=tree.body, decorator_list=[])
+    if "type_params" in tree._fields:
+        vars(bare)["type_params"] = []
     return ast.copy_location(bare, tree)
 
 
@@ -227,11 +248,14 @@ def _only_code(code: types.CodeType) -> types.CodeType:
     return next(c for c in code.co_consts if isinstance(c, types.CodeType))
 
 
-def _renamed(code: types.CodeType, prefix: str, qualname: str) -> types.CodeType:
+def _renamed(
+    code: types.CodeType, prefix: str, qualname: str, blocks: Collection[str]
+) -> types.CodeType:
     """Qualified names as if the function had been compiled where the user wrote it."""
     consts = tuple(
-        _renamed(c, prefix, qualname) if isinstance(c, types.CodeType) else c
+        _renamed(c, prefix, qualname, blocks) if isinstance(c, types.CodeType) else c
         for c in code.co_consts
     )
-    name = qualname + code.co_qualname.removeprefix(prefix)
-    return code.replace(co_consts=consts, co_qualname=name)
+    *around, own = code.co_qualname.removeprefix(prefix).split(".<locals>.")
+    kept = [part for part in around if part not in blocks]
+    return code.replace(co_consts=consts, co_qualname=qualname + ".<locals>.".join([*kept, own]))

@@ -12,6 +12,8 @@ class Names:
     def __init__(self, taken: set[str], first_line: int) -> None:
         self._taken = set(taken) | {"d2s"}
         self._first_line = first_line
+        #: every name handed out
+        self.made: set[str] = set()
 
     def fresh(self, *stems: str, line: int | None = None) -> tuple[str, ...]:
         """One name per stem, all with the same ending, so that pairs are seen as such."""
@@ -23,4 +25,5 @@ class Names:
             if self._taken.isdisjoint(names := tuple(f"{stem}{tail}{more}" for stem in stems))
         )
         self._taken.update(names)
+        self.made.update(names)
         return names

@@ -165,11 +165,22 @@ def _same(code: types.CodeType, other: types.CodeType) -> bool:
 
 
 def _values(code: types.CodeType) -> list[object]:
-    return [_shape(c) if isinstance(c, types.CodeType) else repr(c) for c in code.co_consts]
+    return [_value(c) for c in code.co_consts]
+
+
+def _value(constant: object) -> object:
+    """What tells a constant from others; equal sets may print in different orders."""
+    if isinstance(constant, types.CodeType):
+        return _shape(constant)
+    if isinstance(constant, tuple):
+        return tuple(map(_value, constant))
+    if isinstance(constant, frozenset):
+        return frozenset(map(_value, constant))
+    return type(constant), repr(constant)
 
 
 def _shape(code: types.CodeType) -> object:
-    return code.co_name, code.co_code, code.co_names, code.co_varnames, _values(code)
+    return code.co_name, code.co_code, code.co_names, code.co_varnames, tuple(_values(code))
 
 
 def _spans(node: ast.Lambda, code: types.CodeType) -> bool:

@@ -67,8 +67,8 @@ PASSES: tuple[tuple[type[Converter], ...], ...] = (
 )
 
 
-def run(unit: Unit, known: dict[str, object], until: str = "") -> tuple[gast.AST, str]:
-    """Convert the tree of a unit; also the name by which it calls d2s.
+def run(unit: Unit, known: dict[str, object], until: str = "") -> tuple[gast.AST, str, set[str]]:
+    """Convert the tree of a unit; also the name by which it calls d2s, and all generated names.
 
     `known` are the values of its global names, as far as they are known.
     """
@@ -89,6 +89,7 @@ def run(unit: Unit, known: dict[str, object], until: str = "") -> tuple[gast.AST
         unit,
         Names(names, unit.first_line),
         every,
+        bound,
         globals=visible,
         super_calls=super_calls(unit.tree, "__class__" in unit.free_names),
     )
@@ -103,7 +104,7 @@ def run(unit: Unit, known: dict[str, object], until: str = "") -> tuple[gast.AST
         for node in all_nodes(tree):
             if getattr(node, "generated", False):
                 node.id = runtime
-    return tree, runtime
+    return tree, runtime, context.names.made
 
 
 class _Walk:
@@ -231,5 +232,5 @@ def example(source: str, until: str = "") -> str:
     tree = gast.ast_to_gast(ast.parse("".join(lines))).body[0]
     unit = Unit(tree, tree.name, "example.py", tuple(lines), ())
     linecache.cache["example.py"] = (0, None, lines, "example.py")
-    converted, _ = run(unit, {"jnp": types.ModuleType("jax.numpy")}, until)
+    converted, _, _ = run(unit, {"jnp": types.ModuleType("jax.numpy")}, until)
     return emit.source(emit.to_ast(converted))

@@ -20,9 +20,19 @@ def handler_of(
     for kinds, handler in handlers:
         if isinstance(kinds, types.FunctionType):
             kinds = kinds()
-        if kinds is None or issubclass(kind, kinds):
+        if kinds is None or _is_one_of(kind, kinds):
             return handler
     return None
+
+
+def _is_one_of(kind: type[BaseException], kinds: Any) -> bool:
+    """Python's own rule: real subclasses only, and nothing but exceptions to choose from."""
+    choice = kinds if isinstance(kinds, tuple) else (kinds,)
+    for one in choice:
+        if not (isinstance(one, type) and BaseException in one.__mro__):
+            text = "catching classes that do not inherit from BaseException is not allowed"
+            raise TypeError(text)
+    return any(one in kind.__mro__ for one in choice)
 
 
 class PythonBackend:
@@ -84,6 +94,8 @@ class PythonBackend:
             handler = None if self.is_internal(error) else handler_of(type(error), handlers)
             if handler is None:
                 raise
+            if error.__traceback__ is not None:
+                error.__traceback__ = error.__traceback__.tb_next  # not this frame
             handler(error)
         else:
             if orelse is not None:

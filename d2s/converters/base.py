@@ -20,6 +20,8 @@ class Context:
     names: Names
     #: every node of the tree as the user wrote it
     nodes: list[gast.AST]
+    #: every name that is bound somewhere in it
+    bound: set[str] = field(default_factory=set)
     #: set by the runner for the innermost function around the node being converted
     flow: Flow | None = None
     #: names that mean a library (``jnp``) where the function was defined: name -> module or object

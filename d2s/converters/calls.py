@@ -1,14 +1,16 @@
-"""Calls go through ``d2s.call``, which converts the callee on first use.
+"""What is called goes through ``d2s.fn``, which converts a function on first use.
 
 Calls into array libraries stay as they are.
 
 >>> from d2s.pipeline import example
 >>> print(example('def f(g, x): return jnp.sum(g(x, k=1)) + x.at[0].set(2)'))
 def f(g, x):
-    return jnp.sum(d2s.call(g, x, k=1)) + x.at[0].set(2)
+    return jnp.sum(d2s.fn(g)(x, k=1)) + x.at[0].set(2)
 """
 
 from __future__ import annotations
+
+import builtins
 
 import gast
 
@@ -27,10 +29,10 @@ class Calls(Converter):
             return self._super(node)
         if self._is_runtime(callee) or self._is_update(callee) or self._is_library(callee):
             return node
-        call = quote_expression("d2s.call(callee)", node, callee=callee)
-        call.args += node.args
-        call.keywords = node.keywords
-        return call
+        if isinstance(callee, gast.Name) and self._is_exception(callee.id):
+            return node
+        node.func = quote_expression("d2s.fn(callee)", callee, callee=callee)
+        return node
 
     def _super(self, node: gast.Call) -> gast.expr:
         """``super()`` looks into the frame of a method; blocks have frames of their own."""
@@ -51,6 +53,12 @@ class Calls(Converter):
             and isinstance(callee.value.value, gast.Attribute)
             and callee.value.value.attr == "at"
         )
+
+    def _is_exception(self, name: str) -> bool:
+        """Whether a name means one of Python's own exceptions."""
+        kind = getattr(builtins, name, None)
+        hidden = name in self.context.globals or name in self.context.bound
+        return isinstance(kind, type) and issubclass(kind, BaseException) and not hidden
 
     def _is_library(self, callee: gast.expr) -> bool:
         path: list[str] = []

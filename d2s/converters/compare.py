@@ -3,7 +3,7 @@
 >>> from d2s.pipeline import example
 >>> print(example('def f(x): return 0 < g(x) <= 3'))
 def f(x):
-    return d2s.compare(0, '<', d2s.call(g, x), '<=', lambda: 3)
+    return d2s.compare(0, '<', d2s.fn(g)(x), '<=', lambda: 3)
 """
 
 from __future__ import annotations

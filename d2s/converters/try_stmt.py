@@ -15,7 +15,7 @@ def f(x):
     y = d2s.unbound('y')
     def try_2():
         nonlocal y
-        y = d2s.call(g, x)
+        y = d2s.fn(g)(x)
     def except_4(e):
         nonlocal y
         y = 0
@@ -32,9 +32,9 @@ def f(x):
     result = d2s.unbound()
     def try_2():
         nonlocal result
-        result = d2s.call(g, x)
+        result = d2s.fn(g)(x)
     def finally_5():
-        d2s.call(h, x)
+        d2s.fn(h)(x)
     d2s.try_finally(try_2, finally_5)
     return result
 """

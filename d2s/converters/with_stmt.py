@@ -7,8 +7,8 @@
 ...         return file.read()
 ... '''))
 def f(x):
-    with d2s.manager(d2s.call(open, x)) as file:
-        return d2s.call(file.read)
+    with d2s.manager(d2s.fn(open)(x)) as file:
+        return d2s.fn(file.read)()
 """
 
 from __future__ import annotations
