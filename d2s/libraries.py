@@ -79,6 +79,13 @@ def _folders() -> tuple[str, ...]:
 
 
 _LIBRARY_FOLDERS = _folders()
+_claimed: set[str] = set()
+
+
+def claim(filename: str) -> None:
+    """Convert the functions of this file although it is a library's."""
+    _claimed.add(os.path.realpath(filename))
+    is_library_file.cache_clear()
 
 
 @cache
@@ -88,4 +95,5 @@ def is_library_file(filename: str) -> bool:
         return True
     if filename.startswith("<"):
         return False
-    return os.path.realpath(filename).startswith(_LIBRARY_FOLDERS)
+    path = os.path.realpath(filename)
+    return path.startswith(_LIBRARY_FOLDERS) and path not in _claimed
