@@ -80,7 +80,7 @@ class _Registry:
 
 _lock = threading.RLock()
 _conversions = _Registry()  # original code -> Conversion, or the reason why there is none
-_made = _Registry()  # code that d2s made -> True
+_made = _Registry()  # code that d2s made -> whether it is a block of a function
 
 
 def conversion_of(function: types.FunctionType) -> Conversion:
@@ -152,15 +152,20 @@ def _known_names(function: types.FunctionType) -> dict[str, object]:
     return known
 
 
-def _register(code: types.CodeType) -> None:
-    _made.put(code, True)
+def _register(code: types.CodeType, around: str = "") -> None:
+    _made.put(code, code.co_qualname == around)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            _register(constant)
+            _register(constant, code.co_qualname)
 
 
 def is_made_by_d2s(function: types.FunctionType) -> bool:
     return _made.get(function.__code__) is not None
+
+
+def is_block(code: types.CodeType) -> bool:
+    """Whether d2s made this code of a block or an operand inside a function."""
+    return code.co_name == "<lambda>" or bool(_made.get(code))
 
 
 def why_not(function: types.FunctionType) -> str:

@@ -256,6 +256,8 @@ def _renamed(
         _renamed(c, prefix, qualname, blocks) if isinstance(c, types.CodeType) else c
         for c in code.co_consts
     )
-    *around, own = code.co_qualname.removeprefix(prefix).split(".<locals>.")
-    kept = [part for part in around if part not in blocks]
-    return code.replace(co_consts=consts, co_qualname=qualname + ".<locals>.".join([*kept, own]))
+    parts = (qualname + code.co_qualname.removeprefix(prefix)).split(".<locals>.")
+    # a block belongs to its function, by name too: tracebacks read as the user's own
+    *kept, own = [parts[0], *(part for part in parts[1:] if part not in blocks)]
+    name = own.rpartition(".")[2] if code.co_name in blocks else code.co_name
+    return code.replace(co_consts=consts, co_name=name, co_qualname=".<locals>.".join([*kept, own]))

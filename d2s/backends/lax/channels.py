@@ -440,19 +440,9 @@ def is_user_code(code: types.CodeType) -> bool:
 def _function_name(code: types.CodeType) -> str:
     """The function of the user's that a generated block belongs to."""
     names = code.co_qualname.split(".<locals>.")
-    while len(names) > 1 and is_block(names[-1]):
+    while len(names) > 1 and names[-1] == "<lambda>":
         names.pop()
     return names[-1].rpartition(".")[2]
-
-
-#: what the functions are called that blocks and operands become
-_BLOCKS = {"then", "else", "case", "test", "body", "try", "except", "finally"}
-_BLOCKS |= {"and", "or", "operand", "message"}
-
-
-def is_block(name: str) -> bool:
-    stem, _, line = name.partition("_")
-    return name == "<lambda>" or (stem in _BLOCKS and line[:1].isdigit())
 
 
 def overflow(site: Site) -> IntegerOverflow:
