@@ -281,7 +281,11 @@ class Flow:
         elif isinstance(node, gast.While):
             needs = self._statement_summary(node)[0]
             self._visit_loop(node, set(), live | needs, live, assigned, bound, shared)
-            self._doubt(node.test, assigned, bound)
+            # the test is asked again after an iteration, which may have unbound a name
+            again = assigned if assigned is EVERYTHING else assigned - self._unbinds(node.body)
+            self._depth += 1
+            self._doubt(node.test, again, bound)
+            self._depth -= 1
         elif isinstance(node, gast.For):
             self._doubt(node.iter, assigned, bound)
             bound |= self._sure(node.iter)
