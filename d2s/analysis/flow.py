@@ -17,6 +17,7 @@ from d2s.analysis.nodes import Switch
 from d2s.analysis.order import Evaluated, bound_by_thunks, evaluate
 from d2s.analysis.scopes import (
     COMPREHENSIONS,
+    FUNCTIONS,
     SCOPES,
     Scopes,
     all_nodes,
@@ -77,6 +78,15 @@ class Flow:
         self._has_walrus = any(isinstance(n, gast.NamedExpr) for n in own_nodes(function.body))
         self._order = _first_places(function, scopes.parameters(function))
         outer = scopes.declared(function, gast.Nonlocal)
+        #: names that a function inside may delete, at any time
+        self._deleted_inside = {
+            name
+            for node in all_nodes(function)
+            if isinstance(node, FUNCTIONS) and node is not function
+            for statement in own_nodes(_body(node))
+            for name in _deleted(statement) & scopes.declared(node, gast.Nonlocal)
+        } & self._locals
+        self._marked |= self._deleted_inside
         captured = scopes.uses(function.body).captured & self._locals
         self._escaping = captured | outer
         bound = set(scopes.parameters(function)) | outer
@@ -474,7 +484,8 @@ class Flow:
         if node is None or assigned is EVERYTHING:
             return
         for name in self._loads(node):
-            if name.id in self._locals and name.id not in assigned:
+            unsure = name.id not in assigned or name.id in self._deleted_inside
+            if name.id in self._locals and unsure:
                 if self._depth:
                     self._suspect(name.id)
                 is_natural = name.id in bound and not self._depth
@@ -488,14 +499,17 @@ class Flow:
                     self._lazy.append(name)
 
 
+def _body(scope: gast.AST) -> list[gast.AST]:
+    return [scope.body] if isinstance(scope, gast.Lambda) else scope.body
+
+
 def _free_loads(scope: gast.AST, scopes: Scopes) -> Iterable[gast.Name]:
     """The reads of free names in a function or class, functions inside it included."""
     if isinstance(scope, gast.ClassDef):
         free = scopes.class_names(scope) | scopes.uses(scope.body).captured
     else:
         free = scopes.free_names(scope)
-    body = [scope.body] if isinstance(scope, gast.Lambda) else scope.body
-    for statement in body:
+    for statement in _body(scope):
         for node in all_nodes(statement):
             if isinstance(node, gast.Name) and isinstance(node.ctx, gast.Load) and node.id in free:
                 yield node

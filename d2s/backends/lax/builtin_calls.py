@@ -15,7 +15,7 @@ from d2s.backends.lax import channels
 from d2s.backends.lax.branches import cond
 from d2s.backends.lax.dtypes import Type, cast, type_of
 from d2s.backends.lax.regions import is_internal, is_traced, scalar_predicate
-from d2s.backends.lax.sequences import Enumerate, Range, Reversed, Sequence, Zip, as_sequence
+from d2s.backends.lax.sequences import Enumerate, Fresh, Range, Reversed, Sequence, Zip, as_sequence
 from d2s.backends.lax.trees import leaves
 from d2s.backends.lax.watch import Effects
 from d2s.errors import StagingError
@@ -58,7 +58,9 @@ def _zero_step() -> None:
 
 def _enumerate(iterable: Any, start: Any = 0) -> Any:
     sequence = as_sequence(iterable, with_ranges=is_traced(start))
-    return enumerate(iterable, start) if sequence is None else Enumerate(sequence, start)
+    if sequence is not None:
+        return Enumerate(sequence, start)
+    return Fresh.of(enumerate(iterable, start), iterable)
 
 
 def _zip(*iterables: Any, strict: bool = False) -> Any:
@@ -66,12 +68,12 @@ def _zip(*iterables: Any, strict: bool = False) -> Any:
     lazy = any(as_sequence(i) is not None for i in iterables)
     if lazy and all(part is not None for part in parts) and not strict:
         return Zip([part for part in parts if part is not None])
-    return zip(*iterables, strict=strict)
+    return Fresh.of(zip(*iterables, strict=strict), *iterables)
 
 
 def _reversed(iterable: Any) -> Any:
     sequence = as_sequence(iterable)
-    return reversed(iterable) if sequence is None else Reversed(sequence)
+    return Fresh.of(reversed(iterable), iterable) if sequence is None else Reversed(sequence)
 
 
 def _len(value: Any) -> Any:
@@ -90,8 +92,11 @@ def _refuse_type_test(value: Any) -> None:
 
 
 def _isinstance(value: Any, kinds: Any) -> bool:
-    _refuse_type_test(value)
     wanted = kinds if isinstance(kinds, tuple) else (kinds,)
+    if not all(isinstance(kind, type) for kind in wanted) or any(
+        issubclass(number, kinds) for number in (int, float, complex, jax.Array)
+    ):
+        _refuse_type_test(value)
     if is_traced(value) and any(kind in (np.ndarray, np.generic) for kind in wanted):
         raise refuse(
             "whether a run-time value was a NumPy array",
