@@ -22,6 +22,8 @@ def to_static(function: Any) -> Any:
     """
     if isinstance(function, StaticFunction):
         return function
+    if isinstance(function, _DESCRIPTORS):
+        return _inside(function, to_static)
     if isinstance(function, types.MethodType) and isinstance(function.__func__, StaticFunction):
         return function
     if conversion.runs_later(function) and conversion.runs_as_it_is(function):
@@ -33,6 +35,8 @@ def convert(function: F) -> F:
     """The rewritten function alone: runs on plain values, composes with jax's transformations."""
     if isinstance(function, StaticFunction):
         return cast(F, convert(function.original))
+    if isinstance(function, _DESCRIPTORS):
+        return cast(F, _inside(function, convert))
     if conversion.runs_later(function) and conversion.runs_as_it_is(function):  # type: ignore[arg-type]
         return function
     plain, bound, keywords = parts(function)
@@ -40,6 +44,17 @@ def convert(function: F) -> F:
     if keywords or len(bound) > 1:
         return cast(F, functools.partial(made, *bound, **keywords))
     return cast(F, types.MethodType(made, bound[0])) if bound else made
+
+
+_DESCRIPTORS = (staticmethod, classmethod, property)
+
+
+def _inside(descriptor: Any, change: Callable[[Any], Any]) -> Any:
+    """A descriptor of a class around changed functions: decorators may stand in any order."""
+    if isinstance(descriptor, property):
+        parts = (descriptor.fget, descriptor.fset, descriptor.fdel)
+        return property(*(part and change(part) for part in parts), descriptor.__doc__)
+    return type(descriptor)(change(descriptor.__func__))
 
 
 def to_code(function: Callable[..., Any]) -> str:

@@ -202,7 +202,7 @@ class LaxBackend(PythonBackend):
             f"convert it: {reason}",
             code="D2S021",
             site=channels.where(error),
-            fix=f"d2s.convert({name}) where you pass or call it, if it is plain Python",
+            fix=f"`@d2s.convert` above the definition of {name}, if it is plain Python",
         )
 
     def compile(self, original: Any) -> StaticFunction:

@@ -390,7 +390,7 @@ def _needs_value(error: Exception) -> StagingError:
             f"{site.function} needs a run-time value; d2s did not convert it ({first})",
             code="D2S021",
             site=site,
-            fix=f"d2s.convert({site.function}) where you pass or call it, if it is plain Python",
+            fix=f"`@d2s.convert` above the definition of {site.function}, if it is plain Python",
         )
     return StagingError(
         f"a run-time value is needed as a Python value here ({first})",
