@@ -52,8 +52,10 @@ _DESCRIPTORS = (staticmethod, classmethod, property)
 def _inside(descriptor: Any, change: Callable[[Any], Any]) -> Any:
     """A descriptor of a class around changed functions: decorators may stand in any order."""
     if isinstance(descriptor, property):
-        parts = (descriptor.fget, descriptor.fset, descriptor.fdel)
-        return property(*(part and change(part) for part in parts), descriptor.__doc__)
+        get, put, drop = (
+            part and change(part) for part in (descriptor.fget, descriptor.fset, descriptor.fdel)
+        )
+        return property(get, put, drop, descriptor.__doc__)
     return type(descriptor)(change(descriptor.__func__))
 
 

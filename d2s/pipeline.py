@@ -19,6 +19,7 @@ from d2s import emit
 from d2s.analysis import Flow, Scopes, nodes
 from d2s.analysis.scopes import (
     COMPREHENSIONS,
+    FUNCTIONS,
     SCOPES,
     all_nodes,
     bound_as_text,
@@ -65,6 +66,9 @@ PASSES: tuple[tuple[type[Converter], ...], ...] = (
     # expressions, also those that the converters above made
     (UnboundReads, IfExp, BoolOps, Compare, Power, Calls, Asserts, Formatted),
 )
+
+#: what may be converted in the body of a class: functions made there would not see its names
+_IN_CLASSES = (UnboundReads, Calls)
 
 
 def run(unit: Unit, known: dict[str, object], until: str = "") -> tuple[gast.AST, str, set[str]]:
@@ -115,7 +119,8 @@ class _Walk:
         self._visitors: dict[type[gast.AST], list[Any]] = {}
         self._needs_flow = IfStmt in group
         self._reads = UnboundReads in group
-        self._everywhere = group == (UnboundReads,)
+        self._in_class = group == _IN_CLASSES
+        self._everywhere = self._in_class or group == (UnboundReads,)
         for kind in group:
             converter = kind(context)
             for node_class, name in _visitors(kind):  # type: ignore[arg-type]
@@ -130,6 +135,9 @@ class _Walk:
         return self.visit(tree) if self._visitors else tree
 
     def visit(self, node: gast.AST) -> Any:
+        if isinstance(node, FUNCTIONS) and self._in_class:
+            self._children(node, tuple(name for name in node._fields if name != "body"))
+            return node
         if isinstance(node, SCOPES) and not self._everywhere:
             return self._visit_scope(node, node._fields)
         in_expression = isinstance(node, COMPREHENSIONS)
@@ -168,9 +176,10 @@ class _Walk:
         context.flow, context.declared_global, context.in_expression = outer
 
     def _visit_class(self, node: gast.ClassDef, fields: tuple[str, ...]) -> None:
-        """The body of a class runs as it is; the functions it makes are converted."""
+        """The body of a class runs as it is, but for calls; functions it makes are converted."""
         self._children(node, tuple(name for name in fields if name != "body"))
-        self._mark_reads(node)
+        if self._reads:
+            _Walk(self._context, _IN_CLASSES)._children(node, ("body",))
         for function in functions_in_class(node):
             self._visit_scope(function, ("body",))
 

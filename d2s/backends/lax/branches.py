@@ -73,8 +73,11 @@ def _join(
     """One of several traced pieces of code runs; their results, writes and failures are joined."""
     slots = {key: slot for region in regions for key, slot in region.slots.items()}
     told = sorted({n for region in regions for n in region.payload})
+    scope = channels.current()
+    # a handler sees what was written before a failure; the code that goes on does not
+    seen = scope is not None and scope.observed and any(region.raised for region in regions)
     joining = Join()
-    tree, *others = (_results(region, slots, told) for region in regions)
+    tree, *others = (_results(region, slots, told, seen) for region in regions)
     replaced: list[Any] = []
     try:
         for other in others:
@@ -88,13 +91,16 @@ def _join(
     outs: list[Any] = []
     if joining.dynamic or any(region.effects for region in regions):
         outs = choose([_branch(n, regions, joining.dynamic) for n in range(len(regions))])
-    value, contents, code, payload = fill(tree, outs)
+    value, contents, at_failure, code, payload = fill(tree, outs)
     channels.joined((value, *contents), replaced, before)
-    for (slot, _), content in zip(slots.values(), contents, strict=True):
+    places = [slot for slot, _ in slots.values()]
+    for slot, content in zip(places, at_failure if seen else contents, strict=True):
         slot.set(content)
     if any(region.code is not None for region in regions):
         numbers = set().union(*(region.numbers for region in regions))
         channels.report(code, payload, numbers, failures())
+    for slot, content in zip(places, contents, strict=True):
+        slot.set(content)
     if all(region.raised for region in regions):
         raise Halt
     return value
@@ -125,13 +131,15 @@ def _side(leaf: Joined, number: int, last: int) -> Any:
     return side
 
 
-def _results(region: Region, slots: dict[Any, Any], told: list[int]) -> tuple[Any, ...]:
-    contents = [
+def _results(region: Region, slots: dict[Any, Any], told: list[int], seen: bool) -> tuple[Any, ...]:
+    at_failure = [
         region.slots[key][1] if key in region.slots else slot.get()
         for key, (slot, _) in slots.items()
     ]
+    contents = [FILLER for _ in slots] if region.raised else at_failure
     payload = {n: region.payload.get(n, FILLER) for n in told}
-    return region.value, contents, 0 if region.code is None else region.code, payload
+    code = 0 if region.code is None else region.code
+    return region.value, contents, at_failure if seen else [], code, payload
 
 
 def and_(first: Any, rest: tuple[Callable[[], Any], ...]) -> Any:

@@ -127,9 +127,12 @@ def _finish(final: Thunk, error: BaseException | None) -> tuple[Any, Any]:
         except Halt:
             halted = True
     if scope.code is not None:
-        for slot, now, then in _written_before_failure(scope, watch):
+        written = _written_before_failure(scope, watch)
+        for slot, now, then in written:
             slot.set(select(scope.code != 0, then, now))
         channels.report(scope.code, scope.payload, scope.numbers, scope.failures)
+        for slot, now, _ in written:
+            slot.set(now)
     if halted:
         raise Halt
     return left, scope.code

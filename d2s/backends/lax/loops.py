@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dis
-from collections.abc import Callable, Iterable
+import types
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import jax
@@ -41,7 +42,7 @@ from d2s.backends.lax.trees import (
     map_leaves,
 )
 from d2s.backends.lax.watch import Watch
-from d2s.errors import Error
+from d2s.errors import Error, StagingError
 from d2s.values import Maybe
 
 Body = Callable[..., Any]
@@ -423,6 +424,8 @@ def _stage_for_or_unroll(sequence: Sequence, body: Body, state: State, test: Bod
 def _unroll(iterable: Iterable[Any], body: Body, state: State, test: Body | None) -> State:
     count = len(state)
     items = iter(iterable)
+    if isinstance(items, types.GeneratorType):
+        items = _yielded(items)
     if test is None:
         for item in items:
             state = _as_tuple(body(item, *state), count)
@@ -435,6 +438,26 @@ def _unroll(iterable: Iterable[Any], body: Body, state: State, test: Body | None
         if not go:
             break
     return state
+
+
+def _yielded(generator: types.GeneratorType[Any, Any, Any]) -> Iterator[Any]:
+    """What a generator gives; it is not converted, and says so when that was needed."""
+    while True:
+        try:
+            item = next(generator)
+        except StopIteration:
+            return
+        except Exception as error:
+            if not is_tracer_error(error):
+                raise
+            name = generator.__qualname__
+            raise StagingError(
+                f"{name} is a generator, which d2s does not convert, and needs a run-time value",
+                code="D2S021",
+                site=channels.where(error),
+                fix="a function that builds a list",
+            ) from error
+        yield item
 
 
 def _unroll_guarded(
