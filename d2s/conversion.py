@@ -16,7 +16,7 @@ from typing import Any, cast
 from d2s import emit, pipeline
 from d2s.errors import ConversionError, Error
 from d2s.libraries import is_library_file
-from d2s.parser import Unit, parse
+from d2s.parser import Unit, parse, text_of
 
 logger = logging.getLogger("d2s")
 
@@ -72,7 +72,7 @@ class _Registry:
 
 _lock = threading.RLock()
 _conversions = _Registry()  # original code -> Conversion, or the reason why there is none
-_made = _Registry()  # code that d2s made -> True
+_made = _Registry()  # code that d2s made -> whether it was written into a file of the user's
 
 
 def conversion_of(function: types.FunctionType) -> Conversion:
@@ -94,6 +94,8 @@ def conversion_of(function: types.FunctionType) -> Conversion:
 
 def source_of(function: types.FunctionType) -> str:
     """The generated source of a function, converted or not."""
+    if is_written(function):
+        return text_of(function)
     original = getattr(function, "__wrapped__", function)
     plain = original if is_made_by_d2s(function) else function
     return conversion_of(plain).source + "\n"
@@ -144,7 +146,7 @@ def _known_names(function: types.FunctionType) -> dict[str, object]:
 
 
 def _register(code: types.CodeType) -> None:
-    _made.put(code, True)
+    _made.put(code, False)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             _register(constant)
@@ -152,6 +154,25 @@ def _register(code: types.CodeType) -> None:
 
 def is_made_by_d2s(function: types.FunctionType) -> bool:
     return _made.get(function.__code__) is not None
+
+
+def is_written(function: types.FunctionType) -> bool:
+    """Whether the code was converted before and now is the user's own: it is not temporary."""
+    return _made.get(function.__code__) is True
+
+
+def generated(function: types.FunctionType) -> types.FunctionType:
+    """Mark a function whose text d2s wrote: it runs as it is."""
+    if not isinstance(function, types.FunctionType):
+        raise Error(
+            f"{function!r} is not a function d2s has written",
+            code="D2S001",
+            fix="d2s.generated as the last decorator, right above `def`",
+        )
+    if _made.get(function.__code__) is None:
+        _register(function.__code__)
+        _made.put(function.__code__, True)
+    return function
 
 
 def why_not(function: types.FunctionType) -> str:
@@ -176,6 +197,8 @@ def runs_as_it_is(function: types.FunctionType) -> str:
     """The reason why calls leave this function alone; decided once per code object."""
     if getattr(function, _SKIP, False):
         return why_not(function)
+    if is_written(function):
+        return ""
     reason = _as_is.get(function.__code__)
     if reason is None:
         reason = why_not(function)
