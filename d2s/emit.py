@@ -38,7 +38,7 @@ def _lay_out(tree: ast.AST) -> str:
     text = ast.unparse(tree)
     if any(len(line) > LONG_LINE for line in text.splitlines()):
         text = _astor(tree) or text
-    for tidy in (_tight, _bare_returns, _folded):
+    for tidy in (_neat_spaces, _tight, _bare_returns, _folded):
         better = tidy(text)
         if better != text and _same_program(better, text):
             text = better
@@ -66,6 +66,10 @@ def _same_program(text: str, other: str) -> bool:
         return ast.dump(ast.parse(text)) == ast.dump(ast.parse(other))
     except SyntaxError:
         return False
+
+
+def _neat_spaces(text: str) -> str:
+    return re.sub(r"[ \t]+$", "", text.replace("lambda :", "lambda:"), flags=re.MULTILINE)
 
 
 def _tight(text: str) -> str:

@@ -171,4 +171,6 @@ def _diff(source: Source, data: bytes) -> bytes:
 def _print(data: bytes) -> None:
     if sys.stdout is None:
         raise Mistake("standard output is closed")
-    sys.stdout.buffer.write(data)
+    rest = memoryview(data)
+    while rest:  # unbuffered, it may take less than it is given
+        rest = rest[sys.stdout.buffer.write(rest) :]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import importlib
 import inspect
 import runpy
 from pathlib import Path
@@ -24,6 +25,7 @@ from ..differential.harness import (
 )
 from ..differential.test_programs import MODULES
 from ..samples.test_samples import FOLDER, SAMPLES, sample
+from .test_rewrite import comments
 from .written import written
 
 
@@ -157,3 +159,26 @@ def test_every_program_is_what_is_executed(corpus):
         assert dump(node) == dump(conversion_of(value).tree), name
         checked += 1
     assert checked > 5
+
+
+@pytest.mark.parametrize("name", ["textwrap", "difflib", "fractions"])
+def test_modules_that_nobody_wrote_for_this(name, tmp_path):
+    """Every comment survives, and the module does its work."""
+    module = importlib.import_module(name)
+    path = Path(module.__file__)
+    made = written(path, tmp_path, everything=True)
+    assert comments(Path(made.__file__).read_text()) == comments(path.read_text())
+    text = "Whatever is written here is wrapped, compared and taken to pieces. " * 3
+    work = {
+        "textwrap": lambda m: (m.wrap(text, 30), m.dedent("  a\n   b"), m.shorten(text, 20)),
+        "difflib": lambda m: (
+            list(m.ndiff(text.split(), text.upper().split())),
+            m.get_close_matches("a", "abc"),
+        ),
+        "fractions": lambda m: (
+            str(m.Fraction("3.25") / 7 + 1),
+            hash(m.Fraction(1, 3)),
+            round(m.Fraction(7, 2)),
+        ),
+    }[name]
+    assert work(made) == work(module)
