@@ -142,6 +142,9 @@ def _check(
         why = "no function is decorated with d2s.to_static; choose by --function or --all"
         if everything:
             why = "there is no function that can be converted"
+            for function, reason in (pair for one in done for pair in one.result.left):
+                why += f"; {function.qualname} is left as it is: {reason}"
+                break  # one line tells one reason
         raise Mistake(f"nothing to convert: {why}", place)
 
 

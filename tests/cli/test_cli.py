@@ -219,6 +219,10 @@ MISTAKES = {
     "files without -o": (["model.py", "plain.py"], "plain.py: -o is missing: .+"),
     "nothing decorated": (["plain.py"], "plain.py: nothing to convert: .+"),
     "nothing at all": (["nothing.py", "--all"], "nothing.py: nothing to convert: .+"),
+    "nothing that can be": (
+        ["generator.py", "--all"],
+        "generator.py: nothing to convert: .+; f is left as it is: it is a generator",
+    ),
     "over its input": (["model.py", "-o", "."], "model.py: would be overwritten; .+"),
     "twice": (["model.py", "folder/model.py", "-o", "out"], ".+ goes to the same place"),
     "a diff to a file": (["model.py", "--diff", "-o", "x"], "--diff writes nothing: leave -o out"),
