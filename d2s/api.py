@@ -17,11 +17,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 def to_static(function: Any) -> Any:
     """Run an ordinary function as one XLA graph: its control flow becomes part of the graph.
 
-    Works as a decorator, on functions, methods, lambdas, partials and callable objects.
+    Works as a decorator, on functions, methods, lambdas, partials and callable objects. Generators
+    and coroutines have no graph: they run as they are, and the logger ``d2s`` says so.
     """
     if isinstance(function, StaticFunction):
         return function
     if isinstance(function, types.MethodType) and isinstance(function.__func__, StaticFunction):
+        return function
+    if conversion.runs_later(function) and conversion.runs_as_it_is(function):
         return function
     return backend("jax").compile(function)
 
@@ -30,6 +33,8 @@ def convert(function: F) -> F:
     """The rewritten function alone: runs on plain values, composes with jax's transformations."""
     if isinstance(function, StaticFunction):
         return cast(F, convert(function.original))
+    if conversion.runs_later(function) and conversion.runs_as_it_is(function):  # type: ignore[arg-type]
+        return function
     plain, bound, keywords = parts(function)
     made = cast(F, conversion.converted(plain))
     if keywords or len(bound) > 1:

@@ -1,6 +1,7 @@
 """Converted functions: made once per code object, thread-safe, dropped with it."""
 
 from __future__ import annotations
+import __future__
 
 import ast
 import functools
@@ -28,6 +29,13 @@ _BOUND = "__d2s_bound__"
 MARKS = (_CONVERTED, _BOUND)
 
 
+_FUTURE = functools.reduce(
+    lambda flags, name: flags | getattr(__future__, name).compiler_flag,
+    __future__.all_feature_names,
+    0,
+)
+
+
 @dataclass(frozen=True)
 class Conversion:
     """What a function became: the code to run and the tree behind its readable text."""
@@ -44,7 +52,7 @@ class Conversion:
         calls = (n.func for n in ast.walk(self.tree) if isinstance(n, ast.Call))
         return not any(
             isinstance(f, ast.Attribute)
-            and f.attr == "call"
+            and f.attr == "fn"
             and isinstance(f.value, ast.Name)
             and f.value.id == self.runtime
             for f in calls
@@ -72,7 +80,9 @@ class _Registry:
 
 _lock = threading.RLock()
 _conversions = _Registry()  # original code -> Conversion, or the reason why there is none
-_made = _Registry()  # code that d2s made -> whether it was written into a file of the user's
+_named = _Registry()  # code of a written function -> the same with the user's names
+_written = _Registry()  # and back
+_made = _Registry()  # code that d2s made -> whether it is a block of a function
 
 
 def conversion_of(function: types.FunctionType) -> Conversion:
@@ -95,7 +105,7 @@ def conversion_of(function: types.FunctionType) -> Conversion:
 def source_of(function: types.FunctionType) -> str:
     """The generated source of a function, converted or not."""
     if is_written(function):
-        return text_of(function)
+        return text_of(function, _written.get(function.__code__))
     original = getattr(function, "__wrapped__", function)
     plain = original if is_made_by_d2s(function) else function
     return conversion_of(plain).source + "\n"
@@ -108,9 +118,10 @@ def _convert(function: types.FunctionType) -> Conversion:
     collecting = gc.isenabled()
     gc.disable()
     try:
-        converted_tree, runtime = pipeline.run(unit, _known_names(function))
+        converted_tree, runtime, made = pipeline.run(unit, _known_names(function))
         tree = emit.to_ast(converted_tree)
-        code = emit.code(tree, unit, runtime, function.__qualname__)
+        flags = function.__code__.co_flags & _FUTURE
+        code = emit.code(tree, unit, runtime, function.__qualname__, flags, made)
     except RecursionError as error:
         raise ConversionError(
             f"{function.__qualname__} is nested too deeply to convert",
@@ -145,11 +156,11 @@ def _known_names(function: types.FunctionType) -> dict[str, object]:
     return known
 
 
-def _register(code: types.CodeType) -> None:
-    _made.put(code, False)
+def _register(code: types.CodeType, around: str = "") -> None:
+    _made.put(code, code.co_qualname == around)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            _register(constant)
+            _register(constant, code.co_qualname)
 
 
 def is_made_by_d2s(function: types.FunctionType) -> bool:
@@ -157,8 +168,8 @@ def is_made_by_d2s(function: types.FunctionType) -> bool:
 
 
 def is_written(function: types.FunctionType) -> bool:
-    """Whether the code was converted before and now is the user's own: it is not temporary."""
-    return _made.get(function.__code__) is True
+    """Whether d2s wrote the text of the function, which now is the user's own."""
+    return _written.get(function.__code__) is not None
 
 
 def generated(function: types.FunctionType) -> types.FunctionType:
@@ -169,10 +180,22 @@ def generated(function: types.FunctionType) -> types.FunctionType:
             code="D2S001",
             fix="d2s.generated as the last decorator, right above `def`",
         )
-    if _made.get(function.__code__) is None:
-        _register(function.__code__)
-        _made.put(function.__code__, True)
+    with _lock:
+        plain = function.__code__
+        if _made.get(plain) is None:
+            code = _named.get(plain)
+            if code is None:
+                code = emit.as_written(plain)
+                _named.put(plain, code)
+                _written.put(code, plain)
+                _register(code)
+            function.__code__ = code
     return function
+
+
+def is_block(code: types.CodeType) -> bool:
+    """Whether d2s made this code of a block or an operand inside a function."""
+    return code.co_name == "<lambda>" or bool(_made.get(code))
 
 
 def why_not(function: types.FunctionType) -> str:
@@ -182,13 +205,15 @@ def why_not(function: types.FunctionType) -> str:
         return "it is marked with d2s.do_not_convert"
     if is_library_file(code.co_filename):
         return "it belongs to a library"
-    if code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
+    if code.co_flags & _RUNS_LATER:
         return "it is a generator or a coroutine"
     known = _conversions.get(code)
     if isinstance(known, ConversionError) and known.code == "D2S001":
         return "its source is not available"
     return ""
 
+
+_RUNS_LATER = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 _as_is = _Registry()  # code that is run as it is -> the reason
 
@@ -210,7 +235,21 @@ def runs_as_it_is(function: types.FunctionType) -> str:
                     raise
                 reason = why_not(function)
         _as_is.put(function.__code__, reason)
+        if reason and not is_library_file(function.__code__.co_filename):
+            _say_as_it_is(function, reason)
     return cast(str, reason)
+
+
+def _say_as_it_is(function: types.FunctionType, reason: str) -> None:
+    code = function.__code__
+    place = f"{code.co_filename}:{code.co_firstlineno}"
+    logger.warning("%s runs as it is: %s (%s)", function.__qualname__, reason, place)
+
+
+def runs_later(function: Any) -> bool:
+    """Whether a function is a generator or a coroutine: to call it runs nothing yet."""
+    code = getattr(function, "__code__", None)
+    return code is not None and bool(code.co_flags & _RUNS_LATER)
 
 
 def skip(function: Any) -> Any:

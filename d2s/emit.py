@@ -8,10 +8,12 @@ import re
 import tokenize
 import types
 import warnings
+from collections.abc import Collection, Iterator
 
 import gast
 
 from d2s.comments import comments_of, put_back
+from d2s.naming import is_block_name
 from d2s.parser import Unit
 
 #: lines longer than this are laid out by astor, when what it writes is the same program
@@ -38,7 +40,7 @@ def _lay_out(tree: ast.AST) -> str:
     text = ast.unparse(tree)
     if any(len(line) > LONG_LINE for line in text.splitlines()):
         text = _astor(tree) or text
-    for tidy in (_neat_spaces, _tight, _bare_returns, _folded):
+    for tidy in (_neat, _tight, _bare_returns, _folded):
         better = tidy(text)
         if better != text and _same_program(better, text):
             text = better
@@ -57,7 +59,7 @@ def _astor(tree: ast.AST) -> str | None:
             # a nicety, and the text we already have is complete
             return None
     # it breaks some lines where nobody would
-    ugly = any(line.lstrip().startswith(("(", ")")) for line in text.splitlines())
+    ugly = any(line.lstrip().startswith(("(", ")", "]", "}")) for line in text.splitlines())
     return text if not ugly and _same_program(text, ast.unparse(tree)) else None
 
 
@@ -68,7 +70,7 @@ def _same_program(text: str, other: str) -> bool:
         return False
 
 
-def _neat_spaces(text: str) -> str:
+def _neat(text: str) -> str:
     return re.sub(r"[ \t]+$", "", text.replace("lambda :", "lambda:"), flags=re.MULTILINE)
 
 
@@ -111,34 +113,77 @@ def _fold(line: str) -> str:
     return "\n".join(rows)
 
 
-def code(tree: ast.AST, unit: Unit, runtime: str, qualname: str) -> types.CodeType:
-    """The code object of a converted function, with the user's file, lines and names."""
+def code(
+    tree: ast.AST,
+    unit: Unit,
+    runtime: str,
+    qualname: str,
+    flags: int = 0,
+    blocks: Collection[str] = (),
+) -> types.CodeType:
+    """The code object of a converted function, with the user's file, lines and names.
+
+    `flags` are those of the user's ``__future__`` imports; `blocks` the names of functions that d2s
+    made of blocks, which do not show in qualified names.
+    """
     free = dict.fromkeys([runtime, *unit.free_names])
     bind = " = ".join(free) + " = None"
     module = ast.parse(f"def {_OUTER}():\n    {bind}")
     outer = module.body[0]
     assert isinstance(outer, ast.FunctionDef)
     if isinstance(tree, ast.Lambda):
-        outer.body.append(ast.copy_location(ast.Return(tree), tree))
+        inside: ast.stmt = ast.copy_location(ast.Expr(tree), tree)
+        own = ""
     else:
-        assert isinstance(tree, ast.FunctionDef | ast.AsyncFunctionDef)
-        parents = qualname.split(".")[:-1]
-        if parents and parents[-1] != "<locals>" and _has_private_names(tree):
-            # Python mangles them by the name of the class
-            inside = ast.parse(f"class {parents[-1]}: pass").body[0]
-            assert isinstance(inside, ast.ClassDef)
-            inside.body = [tree]
-            outer.body.append(inside)
-            compiled = compile(module, unit.filename, "exec", dont_inherit=True)
-            inner = _only_code(_only_code(_only_code(compiled)))
-            return _renamed(inner, inner.co_qualname, qualname)
-        if tree.name not in free:
-            # a recursive call looks the name up where the user's does: in the module
-            outer.body.insert(0, ast.copy_location(ast.Global([tree.name]), outer.body[0]))
-        outer.body.append(tree)
-    compiled = compile(module, unit.filename, "exec", dont_inherit=True)
-    inner = _only_code(_only_code(compiled))
-    return _renamed(inner, inner.co_qualname, qualname)
+        assert isinstance(tree, ast.FunctionDef)
+        inside = _bare(tree)
+        own = tree.name
+    depth = 2
+    around = _class_around(qualname)
+    if around and _has_private_names(tree):
+        # Python mangles them by the name of the class
+        wrapper = ast.parse(f"class {around}: pass").body[0]
+        assert isinstance(wrapper, ast.ClassDef)
+        wrapper.body, inside, own, depth = [inside], wrapper, around, 3
+    if own and own not in free:
+        # a recursive call looks the name up where the user's does: in the module
+        outer.body.insert(0, ast.copy_location(ast.Global([own]), outer.body[0]))
+    outer.body.append(inside)
+    inner = compile(module, unit.filename, "exec", flags, dont_inherit=True)
+    for _ in range(depth):
+        inner = _only_code(inner)
+    return _renamed(inner, inner.co_qualname, qualname, blocks)
+
+
+def _class_around(qualname: str) -> str:
+    """The innermost class that a function was written in, as far as its name tells."""
+    for part in reversed(qualname.split(".<locals>.")):
+        *_, above, _ = ("", "", *part.split("."))
+        if above:
+            return above
+    return ""
+
+
+def _bare(tree: ast.FunctionDef) -> ast.FunctionDef:
+    """The function without what the original has evaluated already: defaults, annotations."""
+    a = tree.args
+
+    def plain(parameter: ast.arg) -> ast.arg:
+        return ast.copy_location(ast.arg(parameter.arg), parameter)
+
+    arguments = ast.arguments(
+        posonlyargs=[plain(p) for p in a.posonlyargs],
+        args=[plain(p) for p in a.args],
+        vararg=plain(a.vararg) if a.vararg else None,
+        kwonlyargs=[plain(p) for p in a.kwonlyargs],
+        kw_defaults=[None] * len(a.kwonlyargs),
+        kwarg=plain(a.kwarg) if a.kwarg else None,
+        defaults=[],
+    )
+    bare = ast.FunctionDef(name=tree.name, args=arguments, body=tree.body, decorator_list=[])
+    if "type_params" in tree._fields:
+        vars(bare)["type_params"] = []
+    return ast.copy_location(bare, tree)
 
 
 def _has_private_names(tree: ast.AST) -> bool:
@@ -150,11 +195,29 @@ def _only_code(code: types.CodeType) -> types.CodeType:
     return next(c for c in code.co_consts if isinstance(c, types.CodeType))
 
 
-def _renamed(code: types.CodeType, prefix: str, qualname: str) -> types.CodeType:
+def as_written(code: types.CodeType) -> types.CodeType:
+    """The code of a function whose text d2s wrote, with its blocks named as in `code`."""
+    inner = {c.co_name for c in _nested(code) if is_block_name(c.co_name)}
+    return _renamed(code, code.co_qualname, code.co_qualname, inner)
+
+
+def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield constant
+            yield from _nested(constant)
+
+
+def _renamed(
+    code: types.CodeType, prefix: str, qualname: str, blocks: Collection[str]
+) -> types.CodeType:
     """Qualified names as if the function had been compiled where the user wrote it."""
     consts = tuple(
-        _renamed(c, prefix, qualname) if isinstance(c, types.CodeType) else c
+        _renamed(c, prefix, qualname, blocks) if isinstance(c, types.CodeType) else c
         for c in code.co_consts
     )
-    name = qualname + code.co_qualname.removeprefix(prefix)
-    return code.replace(co_consts=consts, co_qualname=name)
+    parts = (qualname + code.co_qualname.removeprefix(prefix)).split(".<locals>.")
+    # a block belongs to its function, by name too: tracebacks read as the user's own
+    *kept, own = [parts[0], *(part for part in parts[1:] if part not in blocks)]
+    name = own.rpartition(".")[2] if code.co_name in blocks else code.co_name
+    return code.replace(co_consts=consts, co_name=name, co_qualname=".<locals>.".join([*kept, own]))

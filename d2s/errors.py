@@ -58,6 +58,7 @@ CODES = {
     "D2S024": "an object is changed where the change would be lost",
     "D2S025": "an iterator that cannot be replayed",
     "D2S026": "recursion whose end depends on a run-time value",
+    "D2S027": "a manager or handler that a failure at run time would pass by",
     "D2S030": "an argument that d2s cannot pass to a static function",
     "D2S031": "a result that d2s cannot return from a static function",
     "D2S040": "an integer left the 32-bit range in a staged loop",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import sys
 import sysconfig
 import types
 from functools import cache
@@ -44,6 +46,31 @@ def takes_no_functions(root: object, path: tuple[str, ...]) -> bool:
     return higher_order is not None and path[-1] not in higher_order
 
 
+#: what calls functions handed to it; that others keep, compare or look at must stay themselves
+_HIGHER_ORDER = {map, filter, sorted, min, max, functools.reduce}
+
+
+def takes_functions(function: object) -> bool:
+    """Whether something that is not converted calls the functions that are handed to it."""
+    module = getattr(function, "__module__", None) or type(function).__module__
+    if module == "builtins" or module is None or not isinstance(module, str):
+        if isinstance(function, types.BuiltinMethodType):
+            return function in _HIGHER_ORDER or function.__name__ == "sort"
+        return isinstance(function, type) and function in _HIGHER_ORDER
+    if module in ("itertools", "heapq", "bisect", "_heapq", "_bisect"):
+        return True
+    return _is_installed(module.partition(".")[0]) or function is functools.reduce
+
+
+@cache
+def _is_installed(package: str) -> bool:
+    """Whether a package is neither Python's nor the user's own."""
+    if package in sys.stdlib_module_names or package == "d2s":
+        return False
+    file = getattr(sys.modules.get(package), "__file__", None)
+    return file is not None and is_library_file(file)
+
+
 def _folders() -> tuple[str, ...]:
     paths = sysconfig.get_paths()
     found = {paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
@@ -52,6 +79,13 @@ def _folders() -> tuple[str, ...]:
 
 
 _LIBRARY_FOLDERS = _folders()
+_claimed: set[str] = set()
+
+
+def claim(filename: str) -> None:
+    """Convert the functions of this file although it is a library's."""
+    _claimed.add(os.path.realpath(filename))
+    is_library_file.cache_clear()
 
 
 @cache
@@ -61,4 +95,5 @@ def is_library_file(filename: str) -> bool:
         return True
     if filename.startswith("<"):
         return False
-    return os.path.realpath(filename).startswith(_LIBRARY_FOLDERS)
+    path = os.path.realpath(filename)
+    return path.startswith(_LIBRARY_FOLDERS) and path not in _claimed

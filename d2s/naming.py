@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from itertools import chain, count
 from string import ascii_lowercase
+
+_BLOCK = re.compile(
+    r"(?:then|else|test|body|try|except|finally|case|message|operand|and|or)_\d+(?:[a-z]|_\d+)?"
+)
+
+
+def is_block_name(name: str) -> bool:
+    """Whether a function of this name is a block, in text that d2s wrote."""
+    return _BLOCK.fullmatch(name) is not None
 
 
 class Names:
@@ -12,6 +22,8 @@ class Names:
     def __init__(self, taken: set[str], first_line: int) -> None:
         self._taken = set(taken) | {"d2s"}
         self._first_line = first_line
+        #: every name handed out
+        self.made: set[str] = set()
 
     def fresh(self, *stems: str, line: int | None = None) -> tuple[str, ...]:
         """One name per stem, all with the same ending, so that pairs are seen as such."""
@@ -23,4 +35,5 @@ class Names:
             if self._taken.isdisjoint(names := tuple(f"{stem}{tail}{more}" for stem in stems))
         )
         self._taken.update(names)
+        self.made.update(names)
         return names

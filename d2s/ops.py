@@ -10,10 +10,12 @@ import functools
 import operator
 import types
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from d2s import conversion
 from d2s.backends import active
+from d2s.libraries import takes_functions
 from d2s.recursion import deep
 from d2s.values import Maybe, Unbound, Watching
 
@@ -28,6 +30,13 @@ def cond(test: Any, then: Callable[..., Any], orelse: Callable[..., Any], *state
     if test is False:
         return orelse(*state)
     return active().cond(test, then, orelse, state)
+
+
+def switch(
+    subject: Any, cases: dict[int, Callable[..., Any]], orelse: Callable[..., Any], *state: Any
+) -> Any:
+    """`if`/`elif` on one integer, and `match` of integers."""
+    return active().switch(subject, cases, orelse, state)
 
 
 def while_loop(test: Callable[..., Any], body: Callable[..., Any], *state: Any) -> Any:
@@ -54,6 +63,23 @@ def try_except(
 ) -> None:
     """`try` with its handlers; what d2s or jax raises about tracing is never caught."""
     active().try_except(body, handlers, orelse)
+
+
+def try_finally(body: Callable[[], Any], final: Callable[[], Any]) -> None:
+    """`try` with `finally`; `final` says whether it left, which swallows an exception."""
+    active().try_finally(body, final)
+
+
+def manager(context: Any) -> Any:
+    """The manager of a `with`; in a graph, one that knows of failures at run time."""
+    backend = active()
+    return backend.manager(context, _call) if backend.staging() else context
+
+
+def certain(what: str) -> AbstractContextManager[None]:
+    """A block in which nothing may fail at run time, because `what` could not see it."""
+    backend = active()
+    return backend.certain(what) if backend.staging() else nullcontext()
 
 
 def and_(first: Any, *rest: Callable[[], Any]) -> Any:
@@ -128,6 +154,16 @@ def unbound(name: str = "") -> Unbound:
     return Unbound(name)
 
 
+def delete(name: str, value: Any) -> Unbound:
+    """`del` of a name that has a value."""
+    return Unbound(name)
+
+
+def concrete(value: Any) -> Any:
+    """A value whose truth Python asks for itself."""
+    return active().concrete(value)
+
+
 def read(value: Any, free: bool = False) -> Any:
     """The value of a name that may be unbound; raises where Python would.
 
@@ -161,60 +197,87 @@ def power(base: Any, exponent: Any) -> Any:
 # -- calls ----------------------------------------------------------------------------------------
 
 
-def call(function: Any, /, *args: Any, **kwargs: Any) -> Any:
-    """Call a function; one of the user's is converted on first use."""
+def fn(function: Any) -> Any:
+    """What to call where the user calls `function`: one of the user's own is converted.
+
+    The call itself stays in the user's code, so that whoever looks at the caller finds it there.
+    """
     kind = type(function)
-    if kind is _METHOD and type(function.__func__) is _PYTHON:
-        args = (function.__self__, *args)
-        function, kind = function.__func__, _PYTHON
     if kind is _PYTHON:
-        if "__d2s_bound__" not in function.__dict__:
-            if conversion.is_made_by_d2s(function):
-                return _call_converted(function, function, args, kwargs)
-            if conversion.runs_as_it_is(function):
-                return _call_as_it_is(function, args, kwargs)
-        known = conversion.bound(function)
-        if known.is_leaf and not Watching.count:
-            return known.made(*args, **kwargs)
-        return _call_converted(function, known.made, args, kwargs)
-    if kind is functools.partial:
-        return call(function.func, *function.args, *args, **{**function.keywords, **kwargs})
-    return _call_object(function, args, kwargs)
+        return _python(function)
+    if kind is _METHOD and type(function.__func__) is _PYTHON:
+        target = _python(function.__func__)
+        return function if target is function.__func__ else _METHOD(target, function.__self__)
+    return _object(function)
 
 
-def _call_converted(
-    function: Any, made: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
+def _call(function: Any, *args: Any) -> Any:
+    return fn(function)(*args)
+
+
+def _python(function: types.FunctionType) -> Any:
+    if "__d2s_bound__" not in function.__dict__:
+        if conversion.is_made_by_d2s(function):
+            return functools.partial(_call_converted, function, function)
+        if conversion.runs_as_it_is(function):
+            return _as_it_is(function)
+    known = conversion.bound(function)
+    if known.is_leaf and not Watching.count:
+        return known.made
+    return functools.partial(_call_converted, function, known.made)
+
+
+def _call_converted(function: Any, made: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     if Watching.count:
         active().enter(function)
     with deep:
         return made(*args, **kwargs)
 
 
-def _call_object(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _object(function: Any) -> Any:
     """A builtin, a class, a callable object, or something a library made."""
     kind = type(function)
+    if kind is functools.partial:
+        target = fn(function.func)
+        if target is function.func:
+            return function
+        return functools.partial(target, *function.args, **function.keywords)
     own = kind.__call__ if callable(function) else None
-    if type(own) is _PYTHON and not conversion.runs_as_it_is(own):
-        return call(own, function, *args, **kwargs)
+    if type(own) is _PYTHON and (
+        conversion.is_made_by_d2s(own) or not conversion.runs_as_it_is(own)
+    ):
+        return _METHOD(_python(own), function)
     builtin = kind is type or (
         kind is types.BuiltinFunctionType and function.__module__ in ("builtins", None)
     )
     if builtin and active().staging():
-        return active().builtin(function, args, kwargs)
-    return _call_as_it_is(function, args, kwargs)
+        return functools.partial(_call_builtin, function)
+    return _as_it_is(function)
 
 
-def _call_as_it_is(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _as_it_is(function: Any) -> Any:
+    if active().staging() or takes_functions(function):
+        return functools.partial(_call_as_it_is, function)
+    return function
+
+
+def _call_builtin(function: Any, /, *args: Any, **kwargs: Any) -> Any:
+    if takes_functions(function):
+        args, kwargs = _converted_arguments(args, kwargs)
+    return active().builtin(function, args, kwargs)
+
+
+def _call_as_it_is(function: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Library code and its kin: not converted, but the functions handed to it are."""
     backend = active()
+    called = function
+    if takes_functions(function):
+        args, kwargs = _converted_arguments(args, kwargs)
     if backend.staging():
         backend.leave(function)
-    args = tuple(map(_converted_argument, args))
-    if kwargs:
-        kwargs = {name: _converted_argument(value) for name, value in kwargs.items()}
+        called = backend.around(function, _converted_argument)
     try:
-        return function(*args, **kwargs)
+        return called(*args, **kwargs)
     except Exception as error:
         code = getattr(function, "__code__", None)
         reason = conversion.why_not(function) if code is not None else "it is not plain Python"
@@ -224,18 +287,32 @@ def _call_as_it_is(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
         raise better from error
 
 
+def _converted_arguments(
+    args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    return tuple(map(_converted_argument, args)), {
+        name: _converted_argument(value) for name, value in kwargs.items()
+    }
+
+
 def _converted_argument(value: Any) -> Any:
+    kind = type(value)
+    if kind in (list, tuple):
+        # some take a list of functions: one for each case
+        changed = [_converted_function(item) for item in value]
+        return value if all(a is b for a, b in zip(changed, value, strict=True)) else kind(changed)
+    return _converted_function(value)
+
+
+def _converted_function(value: Any) -> Any:
     kind = type(value)
     if kind is _PYTHON:
         if conversion.is_made_by_d2s(value) or conversion.runs_as_it_is(value):
             return value
         return conversion.converted(value)
     if kind is _METHOD and type(value.__func__) is _PYTHON:
-        function = _converted_argument(value.__func__)
+        function = _converted_function(value.__func__)
         return value if function is value.__func__ else _METHOD(function, value.__self__)
-    if kind in (list, tuple):
-        changed = [_converted_argument(item) for item in value]
-        return value if all(a is b for a, b in zip(changed, value, strict=True)) else kind(changed)
     if kind is functools.partial and type(value.func) is _PYTHON:
-        return functools.partial(_converted_argument(value.func), *value.args, **value.keywords)
+        return functools.partial(_converted_function(value.func), *value.args, **value.keywords)
     return value

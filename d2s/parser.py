@@ -45,7 +45,7 @@ class Unit:
 def parse(function: types.FunctionType) -> Unit:
     """The `Unit` of a function or lambda; refuses text that does not belong to its code object."""
     code = function.__code__
-    lines, definition = _located(function)
+    lines, definition = _located(function, code)
     return Unit(
         tree=gast.ast_to_gast(without_decorators(definition)),
         name=function.__name__,
@@ -55,17 +55,18 @@ def parse(function: types.FunctionType) -> Unit:
     )
 
 
-def text_of(function: types.FunctionType) -> str:
-    """The text of a function from ``def`` on, moved to the left margin."""
-    lines, node = _located(function)
+def text_of(function: types.FunctionType, code: types.CodeType) -> str:
+    """The text of a function that compiled to `code`, from ``def`` on, at the left margin."""
+    lines, node = _located(function, code)
     first = lines[node.lineno - 1]
     margin = first[: len(first) - len(first.lstrip())]
     return dedent("".join(lines[node.lineno - 1 : node.end_lineno]), margin).rstrip("\n") + "\n"
 
 
-def _located(function: types.FunctionType) -> tuple[tuple[str, ...], Definition]:
-    """The lines of the file of a function, and its definition there."""
-    code = function.__code__
+def _located(
+    function: types.FunctionType, code: types.CodeType
+) -> tuple[tuple[str, ...], Definition]:
+    """The lines of the file of a function, and the definition there that compiled to `code`."""
     lines = _source_lines(function)
     definition = _find(_parsed_file(code.co_filename, lines), code)
     if definition is None and code.co_filename == "<string>":
@@ -181,11 +182,22 @@ def _same(code: types.CodeType, other: types.CodeType) -> bool:
 
 
 def _values(code: types.CodeType) -> list[object]:
-    return [_shape(c) if isinstance(c, types.CodeType) else repr(c) for c in code.co_consts]
+    return [_value(c) for c in code.co_consts]
+
+
+def _value(constant: object) -> object:
+    """What tells a constant from others; equal sets may print in different orders."""
+    if isinstance(constant, types.CodeType):
+        return _shape(constant)
+    if isinstance(constant, tuple):
+        return tuple(map(_value, constant))
+    if isinstance(constant, frozenset):
+        return frozenset(map(_value, constant))
+    return type(constant), repr(constant)
 
 
 def _shape(code: types.CodeType) -> object:
-    return code.co_name, code.co_code, code.co_names, code.co_varnames, _values(code)
+    return code.co_name, code.co_code, code.co_names, code.co_varnames, tuple(_values(code))
 
 
 def _spans(node: ast.Lambda, code: types.CodeType) -> bool:

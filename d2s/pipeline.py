@@ -16,24 +16,39 @@ from typing import Any
 import gast
 
 from d2s import emit
-from d2s.analysis import Flow, Scopes
-from d2s.analysis.scopes import all_nodes
+from d2s.analysis import Flow, Scopes, nodes
+from d2s.analysis.scopes import (
+    COMPREHENSIONS,
+    SCOPES,
+    all_nodes,
+    bound_as_text,
+    functions_in_class,
+    runs_later,
+)
 from d2s.converters.asserts import Asserts
 from d2s.converters.base import Context, Converter
 from d2s.converters.blocks import mark_unbound
 from d2s.converters.bool_ops import BoolOps
-from d2s.converters.calls import Calls
+from d2s.converters.calls import Calls, super_calls
+from d2s.converters.chains import FindChains, SwitchStmt
 from d2s.converters.compare import Compare
+from d2s.converters.declarations import Declarations
+from d2s.converters.delete import Delete
 from d2s.converters.exits import Exits
 from d2s.converters.fence import Fence
+from d2s.converters.finally_stmt import SplitFinally
 from d2s.converters.for_stmt import ForStmt
 from d2s.converters.formatted import Formatted
 from d2s.converters.if_exp import IfExp
 from d2s.converters.if_stmt import IfStmt
+from d2s.converters.loop_else import LoopElse
+from d2s.converters.match_stmt import MatchStmt
 from d2s.converters.power import Power
 from d2s.converters.try_stmt import TryStmt
 from d2s.converters.unbound import UnboundReads
+from d2s.converters.walrus import LoopWalrus
 from d2s.converters.while_stmt import WhileStmt
+from d2s.converters.with_stmt import WithStmt
 from d2s.naming import Names
 from d2s.parser import Unit
 
@@ -41,33 +56,43 @@ from d2s.parser import Unit
 PASSES: tuple[tuple[type[Converter], ...], ...] = (
     # say no to everything unknown, so that the rest may assume
     (Fence,),
+    # syntax that is a short way of writing other syntax
+    (Declarations, Delete, MatchStmt, LoopElse, LoopWalrus, SplitFinally),
     # control leaves blocks only at their end: afterwards liveness is structural
-    (Exits,),
+    (Exits, FindChains),
     # blocks become functions; needs the flow of names, computed on the tree as Exits left it
-    (IfStmt, WhileStmt, ForStmt, TryStmt),
+    (IfStmt, SwitchStmt, WhileStmt, ForStmt, TryStmt, WithStmt),
     # expressions, also those that the converters above made
     (UnboundReads, IfExp, BoolOps, Compare, Power, Calls, Asserts, Formatted),
 )
 
 
-def run(unit: Unit, known: dict[str, object], until: str = "") -> tuple[gast.AST, str]:
-    """Convert the tree of a unit; also the name by which it calls d2s.
+def run(unit: Unit, known: dict[str, object], until: str = "") -> tuple[gast.AST, str, set[str]]:
+    """Convert the tree of a unit; also the name by which it calls d2s, and all generated names.
 
     `known` are the values of its global names, as far as they are known.
     """
     names: set[str] = set()
     bound: set[str] = set()
-    nodes = list(all_nodes(unit.tree))
-    for node in nodes:
+    every = list(all_nodes(unit.tree))
+    for node in every:
         if isinstance(node, gast.Name):
             names.add(node.id)
             if not isinstance(node.ctx, gast.Load):
                 bound.add(node.id)
-        elif isinstance(node, gast.FunctionDef):
-            names.add(node.name)
+        else:
+            bound |= bound_as_text(node)
+    names |= bound
     # a name bound anywhere in the function may hide the module of that name
     visible = {name: value for name, value in known.items() if name not in bound}
-    context = Context(unit, Names(names, unit.first_line), nodes, globals=visible)
+    context = Context(
+        unit,
+        Names(names, unit.first_line),
+        every,
+        bound,
+        globals=visible,
+        super_calls=super_calls(unit.tree, "__class__" in unit.free_names),
+    )
     tree = unit.tree
     for group in PASSES:
         tree = _Walk(context, group).run(tree)
@@ -79,7 +104,7 @@ def run(unit: Unit, known: dict[str, object], until: str = "") -> tuple[gast.AST
         for node in all_nodes(tree):
             if getattr(node, "generated", False):
                 node.id = runtime
-    return tree, runtime
+    return tree, runtime, context.names.made
 
 
 class _Walk:
@@ -89,6 +114,8 @@ class _Walk:
         self._context = context
         self._visitors: dict[type[gast.AST], list[Any]] = {}
         self._needs_flow = IfStmt in group
+        self._reads = UnboundReads in group
+        self._everywhere = group == (UnboundReads,)
         for kind in group:
             converter = kind(context)
             for node_class, name in _visitors(kind):  # type: ignore[arg-type]
@@ -96,30 +123,82 @@ class _Walk:
 
         self._fields: tuple[str, ...] | None = None
         if all(issubclass(node_class, gast.stmt) for node_class in self._visitors):
-            self._fields = ("body", "orelse", "handlers")  # no statement is in an expression
+            # no statement is in an expression
+            self._fields = ("body", "orelse", "handlers", "finalbody", "cases")
 
     def run(self, tree: gast.AST) -> gast.AST:
         return self.visit(tree) if self._visitors else tree
 
     def visit(self, node: gast.AST) -> Any:
-        if self._needs_flow and isinstance(node, gast.FunctionDef):
-            outer = self._context.flow
-            self._context.flow = Flow(node, Scopes(), self._context.exits)
-            self._context.unbound_reads |= self._context.flow.unbound_reads
-            self._context.free_unbound_reads |= self._context.flow.free_unbound_reads
-            self._children(node)
-            node.body = mark_unbound(self._context.flow.never_bound, node.body[0]) + node.body
-            self._context.flow = outer
-        else:
-            self._children(node)
-        for visitor in self._visitors.get(type(node), ()):
-            node = visitor(node)
-            if isinstance(node, list):
-                break
-        return node
+        if isinstance(node, SCOPES) and not self._everywhere:
+            return self._visit_scope(node, node._fields)
+        in_expression = isinstance(node, COMPREHENSIONS)
+        self._context.in_expression += in_expression
+        self._children(node, self._fields or node._fields)
+        self._context.in_expression -= in_expression
+        return self._rewritten(node)
 
-    def _children(self, node: gast.AST) -> None:
-        for field in self._fields or node._fields:
+    def _visit_scope(self, node: gast.AST, fields: tuple[str, ...]) -> Any:
+        if self._fields is not None:
+            fields = tuple(name for name in fields if name in self._fields)
+        if isinstance(node, gast.ClassDef):
+            self._visit_class(node, fields)
+        elif runs_later(node):
+            self._mark_reads(node)
+            return node
+        else:
+            self._visit_function(node, fields)
+        return self._rewritten(node)
+
+    def _visit_function(self, node: gast.AST, fields: tuple[str, ...]) -> None:
+        context = self._context
+        outer = context.flow, context.declared_global, context.in_expression
+        context.in_expression = int(isinstance(node, gast.Lambda))
+        flow = None
+        if isinstance(node, gast.FunctionDef):
+            scopes = Scopes()
+            context.declared_global = scopes.declared(node, gast.Global)
+            if self._needs_flow:
+                flow = context.flow = Flow(node, scopes, context.exits)
+                context.unbound_reads |= flow.unbound_reads
+                context.free_unbound_reads |= flow.free_unbound_reads
+        self._children(node, fields)
+        if flow is not None:
+            node.body = mark_unbound(flow.never_bound, node.body[0]) + node.body
+        context.flow, context.declared_global, context.in_expression = outer
+
+    def _visit_class(self, node: gast.ClassDef, fields: tuple[str, ...]) -> None:
+        """The body of a class runs as it is; the functions it makes are converted."""
+        self._children(node, tuple(name for name in fields if name != "body"))
+        self._mark_reads(node)
+        for function in functions_in_class(node):
+            self._visit_scope(function, ("body",))
+
+    def _mark_reads(self, node: gast.AST) -> None:
+        """In code that stays as it is, names from around it may be marked as unbound."""
+        if self._reads:
+            _Walk(self._context, (UnboundReads,))._children(node, node._fields)
+
+    def _rewritten(self, node: gast.AST) -> Any:
+        marks = []
+        if self._needs_flow and isinstance(node, gast.stmt) and self._context.flow is not None:
+            marks = mark_unbound(self._context.flow.marks(node), node)
+        before: list[gast.AST] = marks
+        after: list[gast.AST] = []
+        for visitor in self._visitors.get(type(node), ()):
+            new = visitor(node)
+            if not isinstance(new, list):
+                node = new
+                continue
+            place = next((n for n, one in enumerate(new) if one is node), None)
+            if place is None:
+                return [*before, *new, *after]
+            # the statement itself is still there, for the converters that come next
+            before, after = [*before, *new[:place]], [*new[place + 1 :], *after]
+        return [*before, node, *after] if before or after else node
+
+    def _children(self, node: gast.AST, fields: tuple[str, ...]) -> None:
+        for field in fields:
             value = getattr(node, field, None)
             if isinstance(value, list):
                 if not value:
@@ -127,6 +206,9 @@ class _Walk:
                 changed: list[Any] = []
                 for child in value:
                     new = self.visit(child) if isinstance(child, gast.AST) else child
+                    if self._context.before_statement and isinstance(child, gast.stmt):
+                        changed += self._context.before_statement
+                        self._context.before_statement = []
                     changed.extend(new) if isinstance(new, list) else changed.append(new)
                 value[:] = changed
             elif isinstance(value, gast.AST) and value._fields:
@@ -137,7 +219,11 @@ class _Walk:
 def _visitors(kind: Any) -> list[tuple[type[gast.AST], str]]:
     """Node classes that a converter knows, with its methods for them."""
     names = [name for name in dir(kind) if name.startswith("visit_")]
-    return [(getattr(gast, name.removeprefix("visit_")), name) for name in names]
+    kinds = (name.removeprefix("visit_") for name in names)
+    return [
+        (getattr(gast, kind, None) or getattr(nodes, kind), name)
+        for kind, name in zip(kinds, names, strict=True)
+    ]
 
 
 def example(source: str, until: str = "") -> str:
@@ -146,5 +232,5 @@ def example(source: str, until: str = "") -> str:
     tree = gast.ast_to_gast(ast.parse("".join(lines))).body[0]
     unit = Unit(tree, tree.name, "example.py", tuple(lines), ())
     linecache.cache["example.py"] = (0, None, lines, "example.py")
-    converted, _ = run(unit, {"jnp": types.ModuleType("jax.numpy")}, until)
+    converted, _, _ = run(unit, {"jnp": types.ModuleType("jax.numpy")}, until)
     return emit.source(emit.to_ast(converted))

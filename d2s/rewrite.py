@@ -127,7 +127,7 @@ def _convert(module: Module, function: Function) -> _Piece:
     # comments behind the last statement belong to the function
     unit.tree.end_lineno = module.line_end(function)[0]
     try:
-        tree, _ = pipeline.run(unit, _known(module, function))
+        tree, _, _ = pipeline.run(unit, _known(module, function))
     except RecursionError as error:
         raise ConversionError(
             f"{function.qualname} is nested too deeply to convert",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import types
 from typing import Any
 
@@ -26,6 +27,14 @@ class StaticFunction:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError  # pragma: no cover - every backend has its own
 
+    def __reduce__(self) -> Any:
+        """Pickled by name, as functions are; where another thing has the name, by the original."""
+        found: Any = sys.modules.get(self.__module__)
+        path: str = self.function.__qualname__
+        for name in path.split("."):
+            found = getattr(found, name, None)
+        return path if found is self else (_compiled, (self.original,))
+
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
 
@@ -35,6 +44,12 @@ class StaticFunction:
 
     def __repr__(self) -> str:
         return f"<static {self.function.__qualname__}>"
+
+
+def _compiled(original: Any) -> Any:
+    import d2s
+
+    return d2s.to_static(original)
 
 
 def parts(function: Any) -> tuple[types.FunctionType, tuple[Any, ...], dict[str, Any]]:

@@ -13,7 +13,7 @@ a, b = d2s.cond(test, a)
 
 A name of the template that is a keyword argument stands for its value: a string renames it, a
 node replaces it, a list is spliced where a list can stand (statements, call arguments, parameters,
-assignment targets, the names of ``nonlocal``).
+assignment targets, the names of ``nonlocal`` and ``global``).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class _Fill:
             if isinstance(part, list):
                 return part
         copied = self.copy(node)
-        if isinstance(copied, gast.Nonlocal):
+        if isinstance(copied, gast.Global | gast.Nonlocal):
             names = self._parts.get(copied.names[0], copied.names)
             copied.names = list(names)
             return [copied] if names else []

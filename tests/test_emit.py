@@ -535,7 +535,7 @@ class A:
 def test_conversions_share_no_state(tmp_path: Path) -> None:
     """The text of one does not change when another is made or run."""
     module = load(tmp_path, "def f(x):\n    # note\n    return g(x)\n\ndef g(x):\n    return x\n")
-    text = "def f(x):\n    # note\n    return d2s.call(g, x)"
+    text = "def f(x):\n    # note\n    return d2s.fn(g)(x)"
     assert conversion_of(module.f).source == text
     conversion.converted(module.f)(1)
     assert conversion_of(module.f).source == text

@@ -9,6 +9,8 @@ import gast
 
 COMPREHENSIONS = (gast.ListComp, gast.SetComp, gast.DictComp, gast.GeneratorExp)
 FUNCTIONS = (gast.FunctionDef, gast.AsyncFunctionDef, gast.Lambda)
+#: code with names of its own inside the function
+SCOPES = (*FUNCTIONS, gast.ClassDef)
 
 
 @dataclass
@@ -16,12 +18,20 @@ class Uses:
     """Reads and writes of names in the scope where the code stands.
 
     ``captured`` are the names that code running later (inner functions, lambdas, generator
-    expressions) reads or rebinds: for them late binding must be kept.
+    expressions) reads or rebinds: for them late binding must be kept. ``maybe`` are the writes
+    that an expression may skip: those of ``:=`` behind an ``and``, in a comprehension and so on.
     """
 
     reads: set[str] = field(default_factory=set)
     writes: set[str] = field(default_factory=set)
     captured: set[str] = field(default_factory=set)
+    maybe: set[str] = field(default_factory=set)
+
+    def add(self, other: Uses) -> None:
+        self.reads |= other.reads
+        self.writes |= other.writes
+        self.captured |= other.captured
+        self.maybe |= other.maybe
 
 
 class Scopes:
@@ -37,10 +47,7 @@ class Scopes:
         if isinstance(node, list):
             total = Uses()
             for item in node:
-                one = self.uses(item)
-                total.reads |= one.reads
-                total.writes |= one.writes
-                total.captured |= one.captured
+                total.add(self.uses(item))
             return total
         known = self._uses.get(id(node))
         if known is None:
@@ -55,7 +62,7 @@ class Scopes:
         return [p.id for p in every if p is not None]
 
     def declared(self, function: gast.AST, kind: type[gast.AST]) -> set[str]:
-        """Names declared `nonlocal` or `global` in a function, inner functions left out."""
+        """Names declared `nonlocal` or `global` in a function or class, inner ones left out."""
         found = self._declared.get(id(function))
         if found is None:
             found = self._declared[id(function)] = {gast.Nonlocal: set(), gast.Global: set()}
@@ -70,7 +77,7 @@ class Scopes:
         """Parameters and every name the function itself binds."""
         names = set(self.parameters(function))
         if not isinstance(function, gast.Lambda):
-            names |= self.uses(function.body).writes
+            names |= self.uses(function.body).writes | _annotated(function.body)
             names -= self.declared(function, gast.Nonlocal) | self.declared(function, gast.Global)
         return names
 
@@ -82,6 +89,18 @@ class Scopes:
         free = (uses.reads | uses.captured) - self.local_names(function)
         return (free | outer) - self.declared(function, gast.Global)
 
+    def comprehension_targets(self, node: gast.AST) -> frozenset[str]:
+        """The names that belong to a comprehension alone."""
+        targets = Uses()
+        for generator in node.generators:
+            self._merge(generator.target, targets)
+        return frozenset(targets.writes)
+
+    def class_names(self, node: gast.ClassDef) -> set[str]:
+        """Names that the body of a class takes from around it at the time it runs."""
+        body = self.uses(node.body)
+        return body.reads - body.writes
+
     def _collect(self, node: gast.AST, uses: Uses) -> None:
         kind = type(node)
         if kind is gast.Name:
@@ -90,22 +109,25 @@ class Scopes:
             self._collect_function(node, uses)
         elif kind in COMPREHENSIONS:
             self._collect_comprehension(node, uses)
+        elif kind is gast.ClassDef:
+            self._collect_class(node, uses)
+        elif kind is gast.AnnAssign and node.value is None and isinstance(node.target, gast.Name):
+            pass  # declares a name and does nothing
         else:
             if kind is gast.AugAssign and isinstance(node.target, gast.Name):
                 uses.reads.add(node.target.id)
-            elif kind is gast.ExceptHandler and node.name is not None:
-                name = node.name
-                uses.writes.add(name if isinstance(name, str) else name.id)
+            uses.writes |= bound_as_text(node)
+            skipped = skippable(node)
             for child in child_nodes(node):
-                self._merge(child, uses)
+                self._merge(child, uses, any(child is part for part in skipped))
 
-    def _merge(self, child: gast.AST, uses: Uses) -> None:
+    def _merge(self, child: gast.AST, uses: Uses, may_be_skipped: bool = False) -> None:
         one = self.uses(child) if isinstance(child, gast.stmt) else Uses()
         if not isinstance(child, gast.stmt):
             self._collect(child, one)
-        uses.reads |= one.reads
-        uses.writes |= one.writes
-        uses.captured |= one.captured
+        uses.add(one)
+        if may_be_skipped:
+            uses.maybe |= one.writes
 
     def _collect_function(self, node: gast.AST, uses: Uses) -> None:
         a = node.args
@@ -118,21 +140,85 @@ class Scopes:
             self._merge(expression, uses)
         uses.captured |= self.free_names(node)
 
+    def _collect_class(self, node: gast.ClassDef, uses: Uses) -> None:
+        for expression in (*node.decorator_list, *node.bases, *(k.value for k in node.keywords)):
+            self._merge(expression, uses)
+        body = self.uses(node.body)
+        uses.reads |= self.class_names(node)
+        uses.captured |= body.captured
+        outer = self.declared(node, gast.Nonlocal)
+        uses.captured |= outer
+        uses.writes |= {node.name} | outer
+
     def _collect_comprehension(self, node: gast.AST, uses: Uses) -> None:
-        inner = Uses()
-        bound: set[str] = set()
+        inner, targets = Uses(), Uses()
         for n, generator in enumerate(node.generators):
             self._merge(generator.iter, uses if n == 0 else inner)
-            self._merge(generator.target, inner)
+            self._merge(generator.target, targets)
             for condition in generator.ifs:
                 self._merge(condition, inner)
         for name in ("elt", "key", "value"):
             if hasattr(node, name):
                 self._merge(getattr(node, name), inner)
-        bound = inner.writes
+        bound = targets.writes
         late = isinstance(node, gast.GeneratorExp)
-        (uses.captured if late else uses.reads).update(inner.reads - bound)
-        uses.captured |= inner.captured - bound
+        (uses.captured if late else uses.reads).update((inner.reads | targets.reads) - bound)
+        uses.captured |= (inner.captured | targets.captured) - bound
+        # `:=` binds in the function around
+        uses.writes |= inner.writes
+        uses.maybe |= inner.writes
+        if late:
+            uses.captured |= inner.writes
+
+
+def bound_as_text(node: gast.AST) -> set[str]:
+    """The names that a node binds without a `Name` node of its own."""
+    if isinstance(node, gast.Import | gast.ImportFrom):
+        return {alias.asname or alias.name.partition(".")[0] for alias in node.names}
+    if isinstance(node, gast.MatchAs | gast.MatchStar) and node.name is not None:
+        return {node.name}
+    if isinstance(node, gast.MatchMapping) and node.rest is not None:
+        return {node.rest}
+    if isinstance(node, gast.FunctionDef | gast.AsyncFunctionDef | gast.ClassDef):
+        return {node.name}
+    if isinstance(node, gast.ExceptHandler) and node.name is not None:
+        return {node.name if isinstance(node.name, str) else node.name.id}
+    return set()
+
+
+def skippable(node: gast.AST) -> list[gast.expr]:
+    """The parts of an expression that Python may leave out."""
+    if isinstance(node, gast.BoolOp):
+        return list(node.values[1:])
+    if isinstance(node, gast.IfExp):
+        return [node.body, node.orelse]
+    if isinstance(node, gast.Compare):
+        return list(node.comparators[1:])
+    if isinstance(node, gast.Assert) and node.msg is not None:
+        return [node.msg]
+    return []
+
+
+def runs_later(function: gast.AST) -> bool:
+    """Whether a function is a generator or a coroutine: its code stays as it is."""
+    if isinstance(function, gast.AsyncFunctionDef):
+        return True
+    body = [function.body] if isinstance(function, gast.Lambda) else function.body
+    return any(isinstance(node, gast.Yield | gast.YieldFrom) for node in own_nodes(body))
+
+
+def functions_in_class(node: gast.ClassDef) -> Iterator[gast.AST]:
+    """The functions that the body of a class makes; the body itself runs as it is."""
+    return (one for one in own_nodes(node.body) if isinstance(one, FUNCTIONS))
+
+
+def _annotated(body: list[gast.stmt]) -> set[str]:
+    """Names that an annotation without a value makes local."""
+    return {
+        node.target.id
+        for node in own_statements(body)
+        if isinstance(node, gast.AnnAssign) and isinstance(node.target, gast.Name)
+    }
 
 
 def child_nodes(node: gast.AST) -> list[gast.AST]:
@@ -162,7 +248,9 @@ def own_nodes(body: list[gast.stmt]) -> Iterator[gast.AST]:
     while stack:
         node = stack.pop()
         yield node
-        if not isinstance(node, FUNCTIONS):
+        if isinstance(node, gast.ClassDef):
+            stack += (*node.decorator_list, *node.bases, *node.keywords)
+        elif not isinstance(node, FUNCTIONS):
             stack += reversed(child_nodes(node))
 
 
@@ -172,7 +260,7 @@ def own_statements(body: list[gast.stmt]) -> Iterator[gast.stmt]:
     while stack:
         node = stack.pop()
         yield node
-        if isinstance(node, FUNCTIONS):
+        if isinstance(node, SCOPES):
             continue
-        for name in ("body", "orelse", "handlers", "finalbody"):
+        for name in ("body", "orelse", "handlers", "finalbody", "cases"):
             stack.extend(reversed(getattr(node, name, ())))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from d2s.static import StaticFunction
@@ -49,6 +50,30 @@ class Backend(Protocol):
         self, body: Thunk, handlers: tuple[Handler, ...], orelse: Thunk | None
     ) -> None: ...
 
+    def try_finally(self, body: Thunk, final: Thunk) -> None: ...
+
+    def switch(
+        self,
+        subject: Any,
+        cases: dict[int, Callable[..., Any]],
+        orelse: Callable[..., Any],
+        state: tuple[Any, ...],
+    ) -> Any:
+        """The case whose integer the subject equals."""
+        ...
+
+    def manager(self, context: Any, call: Callable[..., Any]) -> Any:
+        """The manager of a `with` in a graph that is being built."""
+        ...
+
+    def certain(self, what: str) -> AbstractContextManager[None]:
+        """A block in which nothing may fail at run time."""
+        ...
+
+    def concrete(self, value: Any) -> Any:
+        """The value, which must be known now."""
+        ...
+
     def and_(self, first: Any, rest: tuple[Thunk, ...]) -> Any: ...
 
     def or_(self, first: Any, rest: tuple[Thunk, ...]) -> Any: ...
@@ -81,6 +106,10 @@ class Backend(Protocol):
 
     def leave(self, function: Any) -> None:
         """Code that is not converted is about to be called while a graph is built."""
+        ...
+
+    def around(self, function: Any, change: Callable[[Any], Any]) -> Any:
+        """A wrapper that a library made, around converted functions instead of plain ones."""
         ...
 
     def is_internal(self, error: BaseException) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from d2s.backends.protocol import Backend, Handler, Thunk
@@ -19,9 +20,19 @@ def handler_of(
     for kinds, handler in handlers:
         if isinstance(kinds, types.FunctionType):
             kinds = kinds()
-        if kinds is None or issubclass(kind, kinds):
+        if kinds is None or _is_one_of(kind, kinds):
             return handler
     return None
+
+
+def _is_one_of(kind: type[BaseException], kinds: Any) -> bool:
+    """Python's own rule: real subclasses only, and nothing but exceptions to choose from."""
+    choice = kinds if isinstance(kinds, tuple) else (kinds,)
+    for one in choice:
+        if not (isinstance(one, type) and BaseException in one.__mro__):
+            text = "catching classes that do not inherit from BaseException is not allowed"
+            raise TypeError(text)
+    return any(one in kind.__mro__ for one in choice)
 
 
 class PythonBackend:
@@ -83,10 +94,43 @@ class PythonBackend:
             handler = None if self.is_internal(error) else handler_of(type(error), handlers)
             if handler is None:
                 raise
+            if error.__traceback__ is not None:
+                error.__traceback__ = error.__traceback__.tb_next  # not this frame
             handler(error)
         else:
             if orelse is not None:
                 orelse()
+
+    def try_finally(self, body: Thunk, final: Thunk) -> None:
+        try:
+            body()
+        except BaseException as error:
+            # `final` runs while the exception is there, as Python would have it
+            if final() and not self.is_internal(error):
+                return
+            raise
+        final()
+
+    def switch(
+        self,
+        subject: Any,
+        cases: dict[int, Callable[..., Any]],
+        orelse: Callable[..., Any],
+        state: tuple[Any, ...],
+    ) -> Any:
+        for value, case in cases.items():
+            if subject == value:
+                return case(*state)
+        return orelse(*state)
+
+    def manager(self, context: Any, call: Callable[..., Any]) -> Any:
+        return context
+
+    def certain(self, what: str) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def concrete(self, value: Any) -> Any:
+        return value
 
     def and_(self, first: Any, rest: tuple[Thunk, ...]) -> Any:
         for thunk in rest:
@@ -128,6 +172,9 @@ class PythonBackend:
     def leave(self, function: Any) -> None:
         """Code that is not converted is about to be called while a graph is built."""
         return None
+
+    def around(self, function: Any, change: Callable[[Any], Any]) -> Any:
+        return function
 
     def is_internal(self, error: BaseException) -> bool:
         return isinstance(error, Error)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import gast
 
 from d2s.converters.base import Converter
+from d2s.converters.blocks import thunk
 from d2s.templates import quote
 
 
@@ -24,4 +25,5 @@ class Asserts(Converter):
             return quote("pass", node)
         if node.msg is None:
             return quote("d2s.assert_(test)", node, test=node.test)
-        return quote("d2s.assert_(test, lambda: msg)", node, test=node.test, msg=node.msg)
+        message = thunk(self.context, "message", node.msg)
+        return quote("d2s.assert_(test, message)", node, test=node.test, message=message)

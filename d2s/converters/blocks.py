@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import gast
 
-from d2s.analysis import Scopes
-from d2s.templates import quote
+from d2s.analysis import Block, Scopes
+from d2s.analysis.scopes import SCOPES, own_nodes
+from d2s.converters.base import Context
+from d2s.templates import quote, quote_expression
 
 
 def function(
-    name: str, parameters: list[str], shares: set[str], body: list[gast.stmt], at: gast.stmt
+    name: str, parameters: list[str], block: Block, body: list[gast.stmt], at: gast.stmt
 ) -> list[gast.stmt]:
     """The block as a function; names it shares with code around it are written through."""
-    through = sorted(shares & Scopes().uses(body).writes) if shares else []
+    writes = Scopes().uses(body).writes if block.shares or block.globals else set()
     return quote(
-        "def name(*params):\n    nonlocal through\n    body",
+        "def name(*params):\n    global outside\n    nonlocal through\n    body",
         at,
         name=name,
         params=parameters,
-        through=through,
+        outside=sorted(block.globals & writes),
+        through=sorted(block.shares & writes),
         body=body or quote("pass", at),
     )
 
@@ -54,12 +59,47 @@ def mark_unbound(names: list[str], at: gast.stmt) -> list[gast.stmt]:
     ]
 
 
-def is_python_bool(test: gast.expr) -> bool:
-    """Whether an expression gives a Python bool whatever its operands are."""
-    if isinstance(test, gast.Compare):
-        return all(isinstance(op, gast.Is | gast.IsNot) for op in test.ops)
-    if isinstance(test, gast.UnaryOp) and isinstance(test.op, gast.Not):
-        return is_python_bool(test.operand)
-    if isinstance(test, gast.BoolOp):
-        return all(is_python_bool(value) for value in test.values)
-    return isinstance(test, gast.Constant) and isinstance(test.value, bool)
+def own_bodies(body: list[gast.stmt]) -> Iterator[list[gast.stmt]]:
+    """Every list of statements of a function, those of functions and classes inside left out."""
+    yield body
+    for statement in body:
+        if isinstance(statement, SCOPES):
+            continue
+        for name in ("body", "orelse", "finalbody"):
+            if getattr(statement, name, None):
+                yield from own_bodies(getattr(statement, name))
+        for name in ("handlers", "cases"):
+            for part in getattr(statement, name, ()):
+                yield from own_bodies(part.body)
+
+
+def is_docstring(statement: gast.stmt) -> bool:
+    value = getattr(statement, "value", None)
+    text = isinstance(value, gast.Constant) and isinstance(value.value, str)
+    return isinstance(statement, gast.Expr) and text
+
+
+def binds(expression: gast.expr) -> set[str]:
+    """The names that ``:=`` binds in an expression, for the function around it."""
+    nodes = own_nodes([expression])
+    return {node.target.id for node in nodes if isinstance(node, gast.NamedExpr)}
+
+
+def thunk(context: Context, kind: str, value: gast.expr) -> gast.expr:
+    """A function of no arguments for an operand that may be left out.
+
+    Where the operand binds names it cannot be a lambda: its function goes before the statement.
+    """
+    names = binds(value)
+    if not names:
+        return quote_expression("lambda: value", value, value=value)
+    (name,) = context.names.fresh(kind, line=value.lineno)
+    context.before_statement += quote(
+        "def name():\n    global outside\n    nonlocal through\n    return value",
+        value,
+        name=name,
+        outside=sorted(names & context.declared_global),
+        through=sorted(names - context.declared_global),
+        value=value,
+    )
+    return quote_expression("name", value, name=name)

@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import gast
 
+from d2s.analysis.order import is_python_bool
 from d2s.converters.base import Converter
-from d2s.converters.blocks import is_python_bool
+from d2s.converters.blocks import binds, thunk
 from d2s.templates import quote_expression
 
 
@@ -27,10 +28,14 @@ class BoolOps(Converter):
     def visit_BoolOp(self, node: gast.BoolOp) -> gast.expr:
         if all(is_python_bool(value) for value in node.values[:-1]):
             return node
-        name = "and_" if isinstance(node.op, gast.And) else "or_"
-        later = {f"value{n}": value for n, value in enumerate(node.values[1:])}
-        thunks = ", ".join(f"lambda: {part}" for part in later)
-        return quote_expression(f"d2s.{name}(first, {thunks})", node, first=node.values[0], **later)
+        name = "and" if isinstance(node.op, gast.And) else "or"
+        first, *later = node.values
+        if self.context.in_expression and any(binds(value) for value in later):
+            *others, last = node.values  # no function can be made here for what binds a name
+            node.values = [quote_expression("d2s.concrete(v)", v, v=v) for v in others] + [last]
+            return node
+        thunks = [thunk(self.context, name, value) for value in later]
+        return quote_expression(f"d2s.{name}_(first, *thunks)", node, first=first, thunks=thunks)
 
     def visit_UnaryOp(self, node: gast.UnaryOp) -> gast.expr:
         if not isinstance(node.op, gast.Not) or is_python_bool(node.operand):

@@ -1,17 +1,20 @@
-"""Calls go through ``d2s.call``, which converts the callee on first use.
+"""What is called goes through ``d2s.fn``, which converts a function on first use.
 
 Calls into array libraries stay as they are.
 
 >>> from d2s.pipeline import example
 >>> print(example('def f(g, x): return jnp.sum(g(x, k=1)) + x.at[0].set(2)'))
 def f(g, x):
-    return jnp.sum(d2s.call(g, x, k=1)) + x.at[0].set(2)
+    return jnp.sum(d2s.fn(g)(x, k=1)) + x.at[0].set(2)
 """
 
 from __future__ import annotations
 
+import builtins
+
 import gast
 
+from d2s.analysis.scopes import FUNCTIONS, all_nodes, own_nodes
 from d2s.converters.base import Converter
 from d2s.libraries import takes_no_functions
 from d2s.templates import quote_expression
@@ -26,17 +29,17 @@ class Calls(Converter):
             return self._super(node)
         if self._is_runtime(callee) or self._is_update(callee) or self._is_library(callee):
             return node
-        call = quote_expression("d2s.call(callee)", node, callee=callee)
-        call.args += node.args
-        call.keywords = node.keywords
-        return call
+        if isinstance(callee, gast.Name) and self._is_exception(callee.id):
+            return node
+        node.func = quote_expression("d2s.fn(callee)", callee, callee=callee)
+        return node
 
     def _super(self, node: gast.Call) -> gast.expr:
         """``super()`` looks into the frame of a method; blocks have frames of their own."""
-        tree = self.context.unit.tree
-        if "__class__" not in self.context.unit.free_names or not tree.args.args:
+        first = self.context.super_calls.get(id(node))
+        if first is None:
             return node
-        return quote_expression("super(__class__, first)", node, first=tree.args.args[0].id)
+        return quote_expression("super(__class__, first)", node, first=first)
 
     def _is_runtime(self, callee: gast.expr) -> bool:
         root = callee.value if isinstance(callee, gast.Attribute) else callee
@@ -51,6 +54,12 @@ class Calls(Converter):
             and callee.value.value.attr == "at"
         )
 
+    def _is_exception(self, name: str) -> bool:
+        """Whether a name means one of Python's own exceptions."""
+        kind = getattr(builtins, name, None)
+        hidden = name in self.context.globals or name in self.context.bound
+        return isinstance(kind, type) and issubclass(kind, BaseException) and not hidden
+
     def _is_library(self, callee: gast.expr) -> bool:
         path: list[str] = []
         root = callee
@@ -61,3 +70,18 @@ class Calls(Converter):
             return False
         module = self.context.globals.get(root.id)
         return module is not None and takes_no_functions(module, tuple(reversed(path)))
+
+
+def super_calls(tree: gast.AST, is_method: bool) -> dict[int, str]:
+    """The ``super()`` calls of methods, with the first parameter of the function they stand in."""
+    found: dict[int, str] = {}
+    classes = [node for node in all_nodes(tree) if isinstance(node, gast.ClassDef)]
+    for node in (inner for outer in [tree] * is_method + classes for inner in all_nodes(outer)):
+        if not isinstance(node, FUNCTIONS):
+            continue
+        parameters = [*node.args.posonlyargs, *node.args.args]
+        body = [node.body] if isinstance(node, gast.Lambda) else node.body
+        for call in own_nodes(body) if parameters else ():
+            if isinstance(call, gast.Call) and getattr(call.func, "id", "") == "super":
+                found[id(call)] = parameters[0].id
+    return found

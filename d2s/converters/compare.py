@@ -3,15 +3,16 @@
 >>> from d2s.pipeline import example
 >>> print(example('def f(x): return 0 < g(x) <= 3'))
 def f(x):
-    return d2s.compare(0, '<', d2s.call(g, x), '<=', lambda: 3)
+    return d2s.compare(0, '<', d2s.fn(g)(x), '<=', lambda: 3)
 """
 
 from __future__ import annotations
 
 import gast
 
+from d2s.analysis.order import is_python_bool
 from d2s.converters.base import Converter
-from d2s.converters.blocks import is_python_bool
+from d2s.converters.blocks import binds, thunk
 from d2s.templates import quote_expression
 
 SYMBOLS = {
@@ -34,9 +35,10 @@ class Compare(Converter):
     def visit_Compare(self, node: gast.Compare) -> gast.expr:
         if len(node.ops) == 1 or is_python_bool(node):
             return node
-        parts = {f"value{n}": value for n, value in enumerate(node.comparators)}
-        chain = ", ".join(
-            f"{SYMBOLS[type(op)]!r}, {'lambda: ' if n else ''}value{n}"
-            for n, op in enumerate(node.ops)
-        )
+        if self.context.in_expression and any(binds(value) for value in node.comparators[1:]):
+            return node  # no function can be made here for what binds a name
+        second, *later = node.comparators
+        values = [second, *(thunk(self.context, "operand", value) for value in later)]
+        parts = {f"value{n}": value for n, value in enumerate(values)}
+        chain = ", ".join(f"{SYMBOLS[type(op)]!r}, value{n}" for n, op in enumerate(node.ops))
         return quote_expression(f"d2s.compare(left, {chain})", node, left=node.left, **parts)

@@ -42,9 +42,13 @@ from enum import Enum
 
 import gast
 
-from d2s.analysis.scopes import own_nodes
+from d2s.analysis.scopes import SCOPES, own_nodes
 from d2s.converters.base import Context, Converter
+from d2s.converters.blocks import own_bodies
 from d2s.templates import quote, quote_expression
+
+#: statements that stay around their body when an exception leaves it
+_GUARDED = gast.Try | gast.TryStar | gast.With
 
 #: early returns that nest one in the other's else; beyond, flags keep the code flat
 MODEST_DEPTH = 8
@@ -67,6 +71,15 @@ class Loop:
     continued: str | None = None
 
 
+@dataclass
+class Final:
+    """The `finally` around the statements being rewritten: to leave it is to forget all else."""
+
+    loop: Loop | None
+    left: str
+    forgets: list[str]
+
+
 class Exits(Converter):
     """Leaves `return` only at the end of branches and functions; no `break`, no `continue`."""
 
@@ -82,9 +95,22 @@ class _Function:
         self._context, self._node = context, node
         self._returned = self._value = ""
         self._depth = 0
+        self._finals: list[Final] = []
 
     def run(self) -> list[gast.stmt]:
-        return self._tail(self._node.body, depth=0, end=[])
+        body = self._tail(self._node.body, depth=0, end=[])
+        if self._returned and not self._is_asked(body, self._returned):
+            for inner in own_bodies(body):
+                kept = [s for s in inner if not _sets(s, self._returned)]
+                inner[:] = kept or quote("pass", inner[0])
+        return body
+
+    def _is_asked(self, body: list[gast.stmt], flag: str) -> bool:
+        """Whether a flag is ever read: a function that surely returns need not ask."""
+        loads = (n for n in own_nodes(body) if isinstance(n, gast.Name) and n.id == flag)
+        return any(isinstance(n.ctx, gast.Load) for n in loads) or any(
+            flag in flags for _, flags in self._context.exits.values()
+        )
 
     def _flags(self) -> tuple[str, str]:
         if not self._returned:
@@ -121,11 +147,16 @@ class _Function:
                 if leaves:
                     return [*done, *self._left_then(node, loop, rest, end, endless)]
                 done += loop
-            elif isinstance(node, gast.Try) and _leaves(node):
+            elif isinstance(node, gast.With) and _completes(node.body) is Completes.NEVER:
+                # it stays a statement of this function, so its returns may stay; what follows runs
+                # when its manager swallows an exception
+                node.body = self._tail(node.body, depth, [])
+                return [*done, node, *self._tail(rest, depth, end)]
+            elif isinstance(node, _GUARDED) and _leaves(node):
                 endless = _completes([node]) is Completes.NEVER
                 left = self._flagged([node], None)
                 return [*done, *self._left_then(node, left, rest, end, endless)]
-            elif isinstance(node, gast.If | gast.Try):
+            elif isinstance(node, gast.If | _GUARDED):
                 done += self._flagged([node], None)
             else:
                 done.append(node)
@@ -163,16 +194,20 @@ class _Function:
                 what = node.value or quote_expression("None", node)
                 done += quote("value = what", node, value=value, what=what)
                 done += quote("returned = True", node, returned=returned)
-                return done
+                return [*done, *self._leave_finals(node, self._finals, returned)]
             if isinstance(node, gast.Raise):
                 return [*done, node]
             if isinstance(node, gast.Break):
                 assert loop is not None, "Python refuses a break outside a loop"
-                return [*done, *quote("broke = True", node, broke=self._broke(loop))]
+                done += quote("broke = True", node, broke=self._broke(loop))
+                inside = [final for final in self._finals if final.loop is loop]
+                return [*done, *self._leave_finals(node, inside, self._broke(loop))]
             if isinstance(node, gast.Continue):
                 assert loop is not None, "Python refuses a continue outside a loop"
                 if loop.continued is not None:
                     done += quote("continued = True", node, continued=loop.continued)
+                inside = [final for final in self._finals if final.loop is loop]
+                done += self._leave_finals(node, inside, loop.continued or "")
                 return [*done, *([] if done else quote("pass", node))]
             if isinstance(node, gast.If) and _leaves(node):
                 return [*done, *self._flagged_if(node, rest, loop)]
@@ -181,9 +216,14 @@ class _Function:
                 done += self._loop(node)
                 if leaves:
                     return [*done, *self._unless([self._flags()[0]], rest, loop)]
-            elif isinstance(node, gast.Try):
+            elif isinstance(node, _GUARDED):
                 asked = self._asked(node, loop)
-                done += self._flagged_try(node, loop)
+                if isinstance(node, gast.With):
+                    done += self._flagged_with(node, loop)
+                elif node.finalbody:
+                    done += self._flagged_finally(node, loop)
+                else:
+                    done += self._flagged_try(node, loop)
                 if asked:
                     return [*done, *self._unless(asked, rest, loop)]
             elif isinstance(node, gast.If):
@@ -212,14 +252,62 @@ class _Function:
         node.orelse = self._flagged(node.orelse, loop)
         return [node, *self._unless(asked, rest, loop)]
 
-    def _flagged_try(self, node: gast.Try, loop: Loop | None) -> list[gast.stmt]:
+    def _flagged_try(self, node: gast.Try | gast.TryStar, loop: Loop | None) -> list[gast.stmt]:
         left = self._asked(gast.Try(node.body, [], [], []), loop)
+        forgotten = left if _leaves_late(node.body) else []
         node.body = self._flagged(node.body, loop)
         for handler in node.handlers:
-            handler.body = self._flagged(handler.body, loop)
+            handler.body = [
+                *self._forget(forgotten, handler),
+                *self._flagged(handler.body, loop),
+            ]
         # the else clause runs only when the body went through to its end
         node.orelse = self._unless(left, node.orelse, loop)
         return [node]
+
+    def _flagged_with(self, node: gast.With, loop: Loop | None) -> list[gast.stmt]:
+        left = self._asked(node, loop)
+        late = _leaves_late(node.body)
+        node.body = self._flagged(node.body, loop)
+        if not left or not late:
+            return [node]
+        # an exception that came after the exit, and that the manager swallowed, undoes the exit
+        (through,) = self._context.names.fresh("through", line=node.lineno)
+        node.body += quote("through = True", node, through=through)
+        return [
+            *quote("through = False", node, through=through),
+            node,
+            *quote(
+                "if not through: forget", node, through=through, forget=self._forget(left, node)
+            ),
+        ]
+
+    def _flagged_finally(self, node: gast.Try, loop: Loop | None) -> list[gast.stmt]:
+        asked = self._asked(gast.Try(node.body, [], [], []), loop)
+        node.body = self._flagged(node.body, loop)
+        leaves = any(_leaves(statement) for statement in node.finalbody)
+        if not leaves:
+            node.finalbody = self._flagged(node.finalbody, loop)
+            return [node]
+        (left,) = self._context.names.fresh("left", line=node.finalbody[0].lineno)
+        asked = list(dict.fromkeys([*asked, *self._asked(gast.If(None, node.finalbody, []), loop)]))
+        self._finals.append(Final(loop, left, asked))
+        body = self._flagged(node.finalbody, loop)
+        self._finals.pop()
+        self._context.exits[id(node)] = (node, [left])
+        node.finalbody = [*quote("left = False", node.finalbody[0], left=left), *body]
+        return [node]
+
+    def _leave_finals(self, at: gast.stmt, finals: list[Final], flag: str) -> list[gast.stmt]:
+        """An exit in a `finally` that leaves it, and what the `try` wanted to do is forgotten."""
+        done: list[gast.stmt] = []
+        for final in finals:
+            done += self._forget([f for f in final.forgets if f != flag], at)
+            done += quote("left = True", at, left=final.left)
+        return done
+
+    def _forget(self, flags: list[str], at: gast.AST) -> list[gast.stmt]:
+        return [s for flag in flags for s in quote("flag = False", at, flag=flag)]
 
     def _asked(self, node: gast.stmt, loop: Loop | None) -> list[str]:
         """The flags that tell, after `node`, whether it left; made now if need be."""
@@ -264,7 +352,8 @@ class _Function:
         return loop.broke
 
     def _loop(self, node: gast.While | gast.For) -> list[gast.stmt]:
-        loop = Loop(node.lineno)
+        _, known = self._context.broke.get(id(node), (node, None))
+        loop = Loop(node.lineno, known)
         body = self._flagged(node.body, loop)
         if loop.continued is not None:
             body = [*quote("flag = False", node, flag=loop.continued), *body]
@@ -308,7 +397,7 @@ def _exits(node: gast.AST) -> list[gast.stmt]:
             if not in_loop:
                 found.append(one)
         elif isinstance(one, gast.stmt | gast.ExceptHandler):
-            if isinstance(one, gast.FunctionDef):
+            if isinstance(one, SCOPES):
                 continue
             inner = in_loop or isinstance(one, gast.While | gast.For)
             stack += [(child, inner) for child in gast.iter_child_nodes(one)]
@@ -319,8 +408,24 @@ def _leaves(node: gast.AST) -> bool:
     return bool(_exits(node))
 
 
+def breaks(loop: gast.For | gast.While) -> bool:
+    """Whether a loop has a `break` of its own."""
+    return any(isinstance(n, gast.Break) for statement in loop.body for n in _exits(statement))
+
+
+def _leaves_late(body: list[gast.stmt]) -> bool:
+    """Whether an exception can come after an exit: something runs on the way out."""
+    late = (n for n in own_nodes(body) if isinstance(n, gast.With | gast.Try) and _leaves(n))
+    return any(isinstance(n, gast.With) or n.finalbody for n in late)
+
+
 def _returns(node: gast.AST) -> bool:
     return any(isinstance(n, gast.Return) for n in _exits(node))
+
+
+def _sets(node: gast.stmt, flag: str) -> bool:
+    target = node.targets[0] if isinstance(node, gast.Assign) else None
+    return isinstance(target, gast.Name) and target.id == flag
 
 
 def _assigns(body: list[gast.stmt], name: str) -> bool:
@@ -341,11 +446,15 @@ def _completes(body: list[gast.stmt]) -> Completes:
                 return Completes.NEVER
             if ways != {Completes.ALWAYS}:
                 status = Completes.MAYBE
-        elif isinstance(node, gast.Try):
+        elif isinstance(node, gast.Try | gast.TryStar):
+            if _completes(node.finalbody) is Completes.NEVER:
+                return Completes.NEVER
             ways = {_completes([*node.body, *node.orelse])}
             ways |= {_completes(handler.body) for handler in node.handlers}
             if ways == {Completes.NEVER}:
                 return Completes.NEVER
+            if any(_leaves(statement) for statement in node.finalbody):
+                status = Completes.MAYBE
             if ways != {Completes.ALWAYS}:
                 status = Completes.MAYBE
         elif isinstance(node, gast.While) and _is_endless(node):
@@ -358,5 +467,4 @@ def _completes(body: list[gast.stmt]) -> Completes:
 def _is_endless(node: gast.While) -> bool:
     """``while True`` without a break of its own: left by return or exception only."""
     forever = isinstance(node.test, gast.Constant) and bool(node.test.value)
-    inner = [_exits(statement) for statement in node.body]
-    return forever and not any(isinstance(n, gast.Break) for found in inner for n in found)
+    return forever and not breaks(node)

@@ -31,8 +31,9 @@ from __future__ import annotations
 
 import gast
 
+from d2s.analysis import Block
 from d2s.converters.base import Converter
-from d2s.converters.blocks import finish, function, mark_unbound
+from d2s.converters.blocks import finish, function
 from d2s.converters.exits import none_of
 from d2s.templates import quote
 
@@ -53,12 +54,12 @@ class ForStmt(Converter):
             inside = [*quote("target = item", target, target=target, item=item), *inside]
         _, flags = self.context.exits.get(id(node), (node, []))
         call = "d2s.for_loop(iterable, body, *state" + (", test=test)" if flags else ")")
-        statements = mark_unbound(block.fresh, node)
+        statements: list[gast.stmt] = []
         if flags:
             going = quote("return going", node, going=none_of(flags, node))
-            statements += function(test, block.takes, set(), going, node)
+            statements += function(test, block.takes, Block(), going, node)
         statements += function(
-            body, [item, *block.takes], block.shares, finish(inside, block.gives, node), node
+            body, [item, *block.takes], block, finish(inside, block.gives, node), node
         )
         return statements + quote(
             "state = " + call if block.gives else call,

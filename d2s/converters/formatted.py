@@ -10,7 +10,7 @@ anywhere else a run-time value has no text yet and is refused.
 ... '''))
 def f(x):
     def then_2():
-        raise d2s.call(ValueError, f'negative: {d2s.quoted(x):.2f}')
+        raise ValueError(f'negative: {d2s.quoted(x):.2f}')
     def else_2():
         pass
     d2s.cond(x < 0, then_2, else_2)

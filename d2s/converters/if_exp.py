@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import gast
 
+from d2s.analysis.order import is_python_bool
 from d2s.converters.base import Converter
-from d2s.converters.blocks import is_python_bool
+from d2s.converters.blocks import binds, thunk
 from d2s.templates import quote_expression
 
 
@@ -21,10 +22,14 @@ class IfExp(Converter):
     def visit_IfExp(self, node: gast.IfExp) -> gast.expr:
         if is_python_bool(node.test):
             return node
+        if self.context.in_expression and (binds(node.body) or binds(node.orelse)):
+            # no function can be made here for what binds a name
+            node.test = quote_expression("d2s.concrete(test)", node.test, test=node.test)
+            return node
         return quote_expression(
-            "d2s.cond(test, lambda: body, lambda: orelse)",
+            "d2s.cond(test, body, orelse)",
             node,
             test=node.test,
-            body=node.body,
-            orelse=node.orelse,
+            body=thunk(self.context, "then", node.body),
+            orelse=thunk(self.context, "else", node.orelse),
         )

@@ -24,9 +24,9 @@ from __future__ import annotations
 
 import gast
 
-from d2s.analysis.scopes import own_nodes
+from d2s.analysis.order import is_python_bool
 from d2s.converters.base import Converter
-from d2s.converters.blocks import finish, function, is_python_bool, mark_unbound
+from d2s.converters.blocks import finish, function
 from d2s.templates import quote
 
 
@@ -35,19 +35,16 @@ class IfStmt(Converter):
 
     def visit_If(self, node: gast.If) -> list[gast.stmt]:
         block = self.block(node)
-        before = mark_unbound(block.fresh, node)
         if is_python_bool(node.test):
-            return [*before, node]
+            return [node]
         then, orelse = self.context.names.fresh("then", "else", line=node.lineno)
-        # after the exits converter an if that returns does so on both sides
-        returns = any(isinstance(n, gast.Return) for n in own_nodes([*node.body, *node.orelse]))
+        returns = self.returns(node)
         gives = [] if returns else block.gives
         call = "d2s.cond(test, then, orelse, *takes)"
         template = "return " + call if returns else "gives = " + call if gives else call
         return [
-            *before,
-            *function(then, block.takes, block.shares, finish(node.body, gives, node), node),
-            *function(orelse, block.takes, block.shares, finish(node.orelse, gives, node), node),
+            *function(then, block.takes, block, finish(node.body, gives, node), node),
+            *function(orelse, block.takes, block, finish(node.orelse, gives, node), node),
             *quote(
                 template,
                 node,

@@ -15,12 +15,28 @@ def f(x):
     y = d2s.unbound('y')
     def try_2():
         nonlocal y
-        y = d2s.call(g, x)
+        y = d2s.fn(g)(x)
     def except_4(e):
         nonlocal y
         y = 0
     d2s.try_except(try_2, (ValueError, except_4))
     return y
+>>> print(example('''
+... def f(x):
+...     try:
+...         return g(x)
+...     finally:
+...         h(x)
+... '''))
+def f(x):
+    result = d2s.unbound()
+    def try_2():
+        nonlocal result
+        result = d2s.fn(g)(x)
+    def finally_5():
+        d2s.fn(h)(x)
+    d2s.try_finally(try_2, finally_5)
+    return result
 """
 
 from __future__ import annotations
@@ -30,19 +46,22 @@ import builtins
 import gast
 
 from d2s.converters.base import Converter
-from d2s.converters.blocks import function, mark_unbound
+from d2s.converters.blocks import function
 from d2s.templates import quote, quote_expression
 
 
 class TryStmt(Converter):
-    """`try` with `except` and `else`."""
+    """`try` with `except` and `else`, or with `finally`."""
+
+    removes = (gast.Try,)
 
     def visit_Try(self, node: gast.Try) -> list[gast.stmt]:
         block = self.block(node)
         names = self.context.names
         (body,) = names.fresh("try", line=node.lineno)
-        statements = mark_unbound(block.fresh, node)
-        statements += function(body, [], block.shares, node.body, node)
+        statements = function(body, [], block, node.body, node)
+        if node.finalbody:
+            return statements + self._finally(node, body)
         handlers = []
         for handler in node.handlers:
             name, error = names.fresh("except", "error", line=handler.lineno)
@@ -61,16 +80,27 @@ class TryStmt(Converter):
                     )
                 else:
                     error = caught
-            statements += function(name, [error], block.shares, inside, handler)
+            statements += function(name, [error], block, inside, handler)
             kind = self._kind(handler)
             handlers.append(quote_expression("(kind, name)", handler, kind=kind, name=name))
         template = "d2s.try_except(body, *handlers)"
         parts = {}
         if node.orelse:
             (parts["orelse"],) = names.fresh("else", line=node.orelse[0].lineno)
-            statements += function(parts["orelse"], [], block.shares, node.orelse, node.orelse[0])
+            statements += function(parts["orelse"], [], block, node.orelse, node.orelse[0])
             template = "d2s.try_except(body, *handlers, orelse=orelse)"
         return statements + quote(template, node, body=body, handlers=handlers, **parts)
+
+    def _finally(self, node: gast.Try, body: str) -> list[gast.stmt]:
+        at = node.finalbody[0]
+        (final,) = self.context.names.fresh("finally", line=at.lineno)
+        _, left = self.context.exits.get(id(node), (node, []))
+        # a `finally` that leaves swallows the exception, so it says whether it left
+        inside = [*node.finalbody, *quote("return left", at, left=left)] if left else node.finalbody
+        return [
+            *function(final, [], self.block(node), inside, at),
+            *quote("d2s.try_finally(body, final)", node, body=body, final=final),
+        ]
 
     def _kind(self, handler: gast.ExceptHandler) -> gast.expr:
         """The handler's classes; looked up only when needed unless they surely are there."""

@@ -25,8 +25,9 @@ from __future__ import annotations
 
 import gast
 
+from d2s.analysis import Block
 from d2s.converters.base import Converter
-from d2s.converters.blocks import finish, function, mark_unbound
+from d2s.converters.blocks import finish, function
 from d2s.templates import quote
 
 
@@ -40,9 +41,8 @@ class WhileStmt(Converter):
         test, body = self.context.names.fresh("test", "body", line=node.lineno)
         call = "d2s.while_loop(test, body, *state)"
         return [
-            *mark_unbound(block.fresh, node),
-            *function(test, block.takes, set(), quote("return test", node, test=node.test), node),
-            *function(body, block.takes, block.shares, finish(node.body, block.gives, node), node),
+            *function(test, block.takes, Block(), quote("return test", node, test=node.test), node),
+            *function(body, block.takes, block, finish(node.body, block.gives, node), node),
             *quote(
                 "state = " + call if block.gives else call,
                 node,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import types
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import jax
@@ -12,7 +13,7 @@ import jax.extend.source_info_util
 import jax.numpy as jnp
 from jax._src.core import trace_ctx
 
-from d2s.backends.lax import branches, channels, handlers, loops, regions
+from d2s.backends.lax import branches, channels, handlers, loops, regions, wrappers
 from d2s.backends.lax.builtin_calls import BUILTINS, has_traced, refuse, refuse_unrepeatable
 from d2s.backends.lax.compiled import Compiled
 from d2s.backends.lax.dtypes import is_dynamic, type_of
@@ -70,6 +71,44 @@ class LaxBackend(PythonBackend):
             super().try_except(body, handlers_, orelse)
         else:
             handlers.try_except(body, handlers_, orelse)
+
+    def try_finally(self, body: Thunk, final: Thunk) -> None:
+        if not self.staging():
+            super().try_finally(body, final)
+        else:
+            handlers.try_finally(body, final)
+
+    def manager(self, context: Any, call: Callable[..., Any]) -> Any:
+        kind = type(context)
+        if hasattr(kind, "__enter__") and hasattr(kind, "__exit__"):
+            return handlers.Manager(context, call)
+        return context  # Python says what is missing
+
+    def certain(self, what: str) -> AbstractContextManager[None]:
+        return handlers.certain(what)
+
+    def concrete(self, value: Any) -> Any:
+        if self.is_traced(value):
+            raise refuse(
+                "Python itself asks for the truth of this value",
+                "a loop with `if` instead of the comprehension, or `jnp.where`",
+            )
+        return value
+
+    def switch(
+        self,
+        subject: Any,
+        cases: dict[int, Callable[..., Any]],
+        orelse: Callable[..., Any],
+        state: tuple[Any, ...],
+    ) -> Any:
+        if not self.is_traced(subject):
+            return super().switch(subject, cases, orelse, state)
+        if subject.shape == () and jnp.issubdtype(subject.dtype, jnp.integer):
+            return branches.switch(subject, cases, orelse, state)
+        for value, case in reversed(cases.items()):
+            orelse = _branch(subject == value, case, orelse)
+        return orelse(*state)
 
     def and_(self, first: Any, rest: tuple[Thunk, ...]) -> Any:
         return branches.and_(first, rest)
@@ -144,6 +183,9 @@ class LaxBackend(PythonBackend):
     def leave(self, function: Any) -> None:
         refuse_unrepeatable(function)
 
+    def around(self, function: Any, change: Callable[[Any], Any]) -> Any:
+        return wrappers.around(function, change)
+
     def is_internal(self, error: BaseException) -> bool:
         if not self.staging():
             return isinstance(error, (Error, *regions.TRACER_ERRORS))
@@ -164,6 +206,10 @@ class LaxBackend(PythonBackend):
 
     def compile(self, original: Any) -> StaticFunction:
         return Compiled(original)
+
+
+def _branch(test: Any, then: Callable[..., Any], orelse: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *state: branches.cond(test, then, orelse, state)
 
 
 def _is_python_integer(value: Any) -> bool:

@@ -21,7 +21,7 @@ from d2s.backends.lax.regions import (
     target_names,
     trace,
 )
-from d2s.backends.lax.trees import FILLER, Difference, Join, Out
+from d2s.backends.lax.trees import FILLER, Difference, Join, Joined, Out, map_leaves
 from d2s.backends.lax.watch import Watch
 from d2s.errors import StagingError
 
@@ -42,42 +42,94 @@ def cond(
 
 def join_branches(predicate: Any, one: Region, other: Region, before: Watch) -> Any:
     """The branch on two traced pieces of code; `before` knows what existed before them."""
-    slots = {**one.slots, **other.slots}
+    return _join([one, other], lambda runs: jax.lax.cond(predicate, *runs), before)
+
+
+def switch(
+    subject: Any,
+    cases: dict[int, Callable[..., Any]],
+    orelse: Callable[..., Any],
+    state: tuple[Any, ...],
+) -> Any:
+    """`lax.switch` on an integer: the cases in turn, then everything else."""
+    pieces = list(dict.fromkeys(cases.values()))
+    watch = Watch(*pieces, orelse, *state)
+    regions = [trace(lambda f=f: f(*state), [], watch) for f in (*pieces, orelse)]
+    first, numbers = min(cases), [pieces.index(f) for f in cases.values()]
+    if numbers == list(range(len(cases))) and list(cases) == list(range(first, first + len(cases))):
+        inside = (subject >= first) & (subject < first + len(cases))
+        index = jnp.where(inside, subject - first, len(cases))
+    else:
+        index = jnp.asarray(len(pieces))
+        for value, number in zip(reversed(cases), reversed(numbers), strict=True):
+            index = jnp.where(subject == value, number, index)
+    return _join(regions, lambda runs: jax.lax.switch(index.astype(jnp.int32), runs), watch)
+
+
+def _join(
+    regions: list[Region], choose: Callable[[list[Callable[[], list[Any]]]], Any], before: Watch
+) -> Any:
+    """One of several traced pieces of code runs; their results, writes and failures are joined."""
+    slots = {key: slot for region in regions for key, slot in region.slots.items()}
+    told = sorted({n for region in regions for n in region.payload})
     joining = Join()
+    tree, *others = (_results(region, slots, told) for region in regions)
+    replaced: list[Any] = []
     try:
-        tree = joining.join(_results(one, slots, other), _results(other, slots, one))
+        for other in others:
+            joining = Join()
+            tree = joining.join(map_leaves(_so_far, tree), other)
+            replaced += joining.replaced
     except Difference as found:
         names = target_names()
         what = "when the condition holds|otherwise"
         raise difference(found, names, "[0]", what, channels.where()) from None
     outs: list[Any] = []
-    if joining.dynamic or one.effects or other.effects:
-
-        def branch(region: Region, side: int) -> Callable[[], list[Any]]:
-            def run() -> list[Any]:
-                own = region.run()
-                return [leaf_value(j.sides[side], own, j.type) for j in joining.dynamic]
-
-            return run
-
-        outs = jax.lax.cond(predicate, branch(one, 0), branch(other, 1))
+    if joining.dynamic or any(region.effects for region in regions):
+        outs = choose([_branch(n, regions, joining.dynamic) for n in range(len(regions))])
     value, contents, code, payload = fill(tree, outs)
-    channels.joined((value, *contents), joining.replaced, before)
+    channels.joined((value, *contents), replaced, before)
     for (slot, _), content in zip(slots.values(), contents, strict=True):
         slot.set(content)
-    if one.code is not None or other.code is not None:
-        channels.report(code, payload, one.numbers | other.numbers, failures())
-    if one.raised and other.raised:
+    if any(region.code is not None for region in regions):
+        numbers = set().union(*(region.numbers for region in regions))
+        channels.report(code, payload, numbers, failures())
+    if all(region.raised for region in regions):
         raise Halt
     return value
 
 
-def _results(region: Region, slots: dict[Any, Any], other: Region) -> tuple[Any, ...]:
+def _so_far(leaf: Any) -> Any:
+    """A leaf joined of the pieces before, as one side of the next join."""
+    return Out(leaf, leaf.type, None) if isinstance(leaf, Joined) else leaf
+
+
+def _branch(number: int, regions: list[Region], leaves: list[Joined]) -> Callable[[], list[Any]]:
+    def run() -> list[Any]:
+        outs = regions[number].run()
+        return [
+            leaf_value(_side(leaf, number, len(regions) - 1), outs, leaf.type) for leaf in leaves
+        ]
+
+    return run
+
+
+def _side(leaf: Joined, number: int, last: int) -> Any:
+    """What a joined leaf is in one of the pieces; the last of them is its second side."""
+    if number == last:
+        return leaf.sides[1]
+    side = leaf.sides[0]
+    if isinstance(side, Out) and isinstance(side.index, Joined):
+        return _side(side.index, number, last - 1)
+    return side
+
+
+def _results(region: Region, slots: dict[Any, Any], told: list[int]) -> tuple[Any, ...]:
     contents = [
         region.slots[key][1] if key in region.slots else slot.get()
         for key, (slot, _) in slots.items()
     ]
-    payload = {n: region.payload.get(n, FILLER) for n in sorted({*region.payload, *other.payload})}
+    payload = {n: region.payload.get(n, FILLER) for n in told}
     return region.value, contents, 0 if region.code is None else region.code, payload
 
 

@@ -148,6 +148,7 @@ class Scope:
 
     def merge(self, code: Any, payload: dict[int, list[Any]], numbers: set[int]) -> None:
         """A failure may have happened just now; one that happened earlier stays the first."""
+        _stack.failures += 1
         if self.code is None:
             self.code = jnp.asarray(code, jnp.int32)
             self.payload.update(payload)
@@ -218,6 +219,7 @@ class _Stack(threading.local):
         self.loops = 0
         self.far = 0
         self.exact = False
+        self.failures = 0
         self.positions: list[Any] = []
 
 
@@ -226,6 +228,11 @@ _stack = _Stack()
 
 def current() -> Scope | None:
     return _stack.scopes[-1] if _stack.scopes else None
+
+
+def count_failures() -> int:
+    """How many failures at run time were found so far; it grows, and means nothing else."""
+    return _stack.failures
 
 
 def root() -> Scope:
@@ -346,6 +353,7 @@ def report(code: Any, payload: dict[int, list[Any]], numbers: set[int], failures
             numbers = set(offset.values())
         scope.merge(code, payload, numbers)
         return
+    _stack.failures += 1
     for earlier in [s.code for s in _stack.scopes if s.code is not None]:
         code = jnp.where(earlier == 0, code, 0)
     told = None
@@ -432,16 +440,9 @@ def is_user_code(code: types.CodeType) -> bool:
 def _function_name(code: types.CodeType) -> str:
     """The function of the user's that a generated block belongs to."""
     names = code.co_qualname.split(".<locals>.")
-    while len(names) > 1 and is_block(names[-1]):
+    while len(names) > 1 and names[-1] == "<lambda>":
         names.pop()
     return names[-1].rpartition(".")[2]
-
-
-def is_block(name: str) -> bool:
-    stem, _, line = name.partition("_")
-    return name == "<lambda>" or (
-        stem in {"then", "else", "test", "body", "try", "except"} and line[:1].isdigit()
-    )
 
 
 def overflow(site: Site) -> IntegerOverflow:

@@ -1,7 +1,13 @@
-"""`try`/`except` around code that may fail at run time: a handler is a branch on the error code."""
+"""`try` and `with` around code that may fail at run time: handlers branch on the error code."""
 
 from __future__ import annotations
 
+import contextlib
+import dis
+import inspect
+import types
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import jax.numpy as jnp
@@ -9,11 +15,20 @@ import jax.numpy as jnp
 from d2s.backends.lax import channels
 from d2s.backends.lax.branches import cond
 from d2s.backends.lax.channels import Halt, Scope
-from d2s.backends.lax.regions import _at_failure, failures, is_internal, is_raised_by_user, select
+from d2s.backends.lax.regions import (
+    _at_failure,
+    failures,
+    is_internal,
+    is_raised_by_user,
+    is_traced,
+    scalar_predicate,
+    select,
+)
 from d2s.backends.lax.watch import Slot, Watch
 from d2s.backends.protocol import Handler, Thunk
 from d2s.backends.python import handler_of
 from d2s.errors import Error, Site, StagingError
+from d2s.libraries import is_library_file
 
 
 def try_except(body: Thunk, handlers: tuple[Handler, ...], orelse: Thunk | None) -> None:
@@ -44,6 +59,144 @@ def try_except(body: Thunk, handlers: tuple[Handler, ...], orelse: Thunk | None)
             orelse()
         return
     _handle(scope, _written_before_failure(scope, watch), handlers, orelse, ended)
+
+
+def try_finally(body: Thunk, final: Thunk) -> None:
+    watch = Watch(body, final)
+    scope = Scope(failures(), watch, observed=True)
+    certain: BaseException | None = None
+    ended = False
+    try:
+        with channels.entered(scope):
+            body()
+    except Halt:
+        ended = True
+    except BaseException as error:
+        if is_internal(error) or not is_raised_by_user(error):
+            raise
+        certain, ended = error, True
+    if scope.code is None and certain is None:
+        final()
+        return
+    if certain is not None and scope.code is not None:
+        with channels.entered(scope):
+            scope.fail(certain)
+    if scope.code is not None:
+        for slot, now, then in _written_before_failure(scope, watch):
+            slot.set(select(scope.code != 0, then, now))
+    left, replaced = _finish(final, certain)
+    if certain is not None and scope.code is None:
+        if not is_traced(left):
+            if left:
+                return
+            raise certain
+        with channels.entered(scope):
+            scope.fail(certain)
+    code = scope.code
+    if is_traced(left) or left:
+        code = jnp.where(scalar_predicate(jnp.asarray(left)), 0, code)
+    if replaced is not None:
+        code = jnp.where(replaced == 0, code, 0)  # a failure of the `finally` comes instead
+    channels.report(code, scope.payload, scope.numbers, scope.failures)
+    if ended and not is_traced(left) and not left:
+        raise Halt
+
+
+def _finish(final: Thunk, error: BaseException | None) -> tuple[Any, Any]:
+    """Run a `finally`: whether it left, and the code of a failure of its own."""
+    watch = Watch(final)
+    scope = Scope(failures(), watch, observed=True)
+    left, halted = None, False
+    with channels.entered(scope):
+        try:
+            if error is None:
+                left = final()
+            else:
+                try:
+                    raise error
+                except BaseException:
+                    left = final()
+        except Halt:
+            halted = True
+    if scope.code is not None:
+        for slot, now, then in _written_before_failure(scope, watch):
+            slot.set(select(scope.code != 0, then, now))
+        channels.report(scope.code, scope.payload, scope.numbers, scope.failures)
+    if halted:
+        raise Halt
+    return left, scope.code
+
+
+class Manager:
+    """The manager of a `with` in a graph: it runs while the graph is built, once for all calls.
+
+    What fails only when the graph runs would pass it by; so that must be none of its business.
+    """
+
+    def __init__(self, context: Any, call: Callable[..., Any]) -> None:
+        kind = type(context)
+        self._context, self._call = context, call
+        self._enter, self._exit = kind.__enter__, kind.__exit__
+
+    def __enter__(self) -> Any:
+        self._failures = channels.count_failures()
+        return self._call(self._enter, self._context)
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> Any:
+        if channels.count_failures() != self._failures and not _ignores_failures(self._context):
+            refuse_failures(f"the `with` of {_shown(self._context)}")
+        if kind is Halt:
+            kind = error = traceback = None
+        return self._call(self._exit, self._context, kind, error, traceback) and kind is not None
+
+
+@contextmanager
+def certain(what: str) -> Iterator[None]:
+    before = channels.count_failures()
+    yield
+    if channels.count_failures() != before:
+        refuse_failures(what)
+
+
+def refuse_failures(what: str) -> None:
+    raise StagingError(
+        f"{what} would have to see an exception that depends on a run-time value",
+        code="D2S027",
+        site=channels.where(),
+        fix="`try`/`except` or `try`/`finally`, which become part of the graph",
+    )
+
+
+def _shown(context: Any) -> str:
+    kind = type(context)
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _ignores_failures(context: Any) -> bool:
+    """Whether leaving by an exception and leaving at the end are the same to a manager."""
+    leave = type(context).__exit__
+    if not isinstance(leave, types.FunctionType):
+        return type(context).__module__ in ("_thread", "_io")  # locks and files
+    if is_library_file(leave.__code__.co_filename):
+        # those of contextlib hand the exception to code of others, or swallow it
+        hands_on = type(context).__module__ in ("contextlib", "unittest.case")
+        return not hands_on or type(context) is contextlib.nullcontext
+    code = leave.__code__
+    count = code.co_argcount + code.co_kwonlyargcount
+    count += bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
+    asked = set(code.co_varnames[1:count]) | set(code.co_cellvars)
+    before: Any = None
+    for instruction in dis.get_instructions(code):
+        argument = instruction.argval
+        names = argument if isinstance(argument, tuple) else (argument,)
+        if "LOAD_FAST" in instruction.opname and asked.intersection(names):
+            return False
+        if instruction.opname == "RETURN_VALUE" and before not in (None, False):
+            return False
+        if instruction.opname == "RETURN_CONST" and argument:
+            return False
+        before = argument if instruction.opname == "LOAD_CONST" else instruction.opname
+    return True
 
 
 def _handler_of(kind: type[BaseException], handlers: tuple[Handler, ...]) -> Any:

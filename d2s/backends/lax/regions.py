@@ -35,6 +35,7 @@ from d2s.backends.lax.trees import (
     map_leaves,
 )
 from d2s.backends.lax.watch import Slot, Watch
+from d2s.conversion import is_block
 from d2s.errors import Error, IntegerOverflow, Site, StagingError
 
 #: regions inside regions; beyond it a recursion has no end that Python can see
@@ -460,7 +461,7 @@ def target_names() -> list[str]:
             names = _assigned_next(frame)
             if names is not None:
                 return names
-            if not channels.is_block(frame.f_code.co_name):
+            if not is_block(frame.f_code):
                 return ["the returned value"]
             # what a block returns is assigned where the block is used
         frame = frame.f_back

@@ -26,7 +26,7 @@ class Leaf:
 class Out(Leaf):
     """A leaf of a region's result: an output of its graph."""
 
-    index: int
+    index: Any
     type: Type
     #: the run-time value from outside the region that it is, unchanged; or None
     same_as: Any = None

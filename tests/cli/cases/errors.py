@@ -35,7 +35,7 @@ def checked(x, limit):
     result = d2s.unbound()
     def try_2():
         def then_3():  # too much
-            raise d2s.call(Refused, f'{d2s.quoted(x)} > {d2s.quoted(limit)}')
+            raise d2s.fn(Refused)(f'{d2s.quoted(x)} > {d2s.quoted(limit)}')
         def else_3():
             pass
         d2s.cond(x > limit, then_3, else_3)
@@ -49,17 +49,17 @@ def checked(x, limit):
             def else_6():
                 pass
             d2s.cond(i == x, then_6, else_6)
-        d2s.for_loop(d2s.call(range, limit), body_5, test=test_5)
+        d2s.for_loop(d2s.fn(range)(limit), body_5, test=test_5)
     def except_8(error):  # either
         nonlocal result, returned
-        result = d2s.cond(limit > 0, lambda: -1, lambda: d2s.call(str, error))
+        result = d2s.cond(limit > 0, lambda: -1, lambda: d2s.fn(str)(error))
         returned = True
     d2s.try_except(try_2, ((Refused, TypeError), except_8))
     def then_2():
         return result
     def else_2():
         d2s.assert_(d2s.compare(0, '<=', x, '<', lambda: limit), lambda: 'a "quoted" text')
-        return {**{}, 'k': [x ** (-1), *d2s.call(range, 2)]}, lambda *a, k=1: d2s.or_(a,
+        return {**{}, 'k': [x ** (-1), *d2s.fn(range)(2)]}, lambda *a, k=1: d2s.or_(a,
             lambda: k)
     return d2s.cond(returned, then_2, else_2)
 

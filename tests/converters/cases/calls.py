@@ -6,7 +6,7 @@ def f(g, x):
 # output
 
 def f(g, x):
-    return d2s.call(g, x, 1, k=x)
+    return d2s.fn(g)(x, 1, k=x)
 
 
 # case: a method, stars and double stars
@@ -17,7 +17,7 @@ def f(o, xs, named):
 # output
 
 def f(o, xs, named):
-    return d2s.call(o.run, *xs, 1, *xs, k=1, **named)
+    return d2s.fn(o.run)(*xs, 1, *xs, k=1, **named)
 
 
 # case: the result of a call is called
@@ -28,7 +28,7 @@ def f(g):
 # output
 
 def f(g):
-    return d2s.call(d2s.call(g))
+    return d2s.fn(d2s.fn(g)())()
 
 
 # case: calls in arguments
@@ -39,7 +39,7 @@ def f(g, x):
 # output
 
 def f(g, x):
-    return d2s.call(g, d2s.call(g, x), k=d2s.call(g, x))
+    return d2s.fn(g)(d2s.fn(g)(x), k=d2s.fn(g)(x))
 
 
 # case: builtins
@@ -50,7 +50,7 @@ def f(xs):
 # output
 
 def f(xs):
-    return d2s.call(len, xs), d2s.call(print, xs)
+    return d2s.fn(len)(xs), d2s.fn(print)(xs)
 
 
 # case: array functions that take functions
@@ -61,7 +61,7 @@ def f(h, x):
 # output
 
 def f(h, x):
-    return d2s.call(d2s.call(jnp.vectorize, h), x)
+    return d2s.fn(d2s.fn(jnp.vectorize)(h))(x)
 
 
 # case: a parameter that hides the library
@@ -72,7 +72,7 @@ def f(jnp, x):
 # output
 
 def f(jnp, x):
-    return d2s.call(jnp.sum, x)
+    return d2s.fn(jnp.sum)(x)
 
 
 # case: in a lambda and a default
@@ -85,8 +85,8 @@ def f(g):
 # output
 
 def f(g):
-    def h(x=d2s.call(g)):
-        return lambda: d2s.call(g, x)
+    def h(x=d2s.fn(g)()):
+        return lambda: d2s.fn(g)(x)
     return h
 
 

@@ -38,7 +38,7 @@ def f(x):
 # output
 
 def f(x):
-    return d2s.compare(0, '<', d2s.call(g, x), '<', lambda: d2s.call(h, x), '<', lambda: 9)
+    return d2s.compare(0, '<', d2s.fn(g)(x), '<', lambda: d2s.fn(h)(x), '<', lambda: 9)
 
 
 # case: in a loop test

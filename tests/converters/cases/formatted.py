@@ -6,7 +6,7 @@ def f(x):
 # output
 
 def f(x):
-    raise d2s.call(ValueError, f'negative: {d2s.quoted(x):.2f}')
+    raise ValueError(f'negative: {d2s.quoted(x):.2f}')
 
 
 # case: anywhere else
@@ -50,7 +50,7 @@ def f(x):
 # output
 
 def f(x):
-    return f'{d2s.shown(x + 1)} {d2s.shown(d2s.call(g, x))}'
+    return f'{d2s.shown(x + 1)} {d2s.shown(d2s.fn(g)(x))}'
 
 
 # case: an assert inside an if

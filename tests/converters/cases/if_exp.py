@@ -50,7 +50,7 @@ def f(x):
 # output
 
 def f(x):
-    return d2s.cond(x, lambda: d2s.call(g, x), lambda: d2s.call(h, x))
+    return d2s.cond(x, lambda: d2s.fn(g)(x), lambda: d2s.fn(h)(x))
 
 
 # case: a test that is a Python bool stays

@@ -17,7 +17,7 @@ def f(x, n):
 # output
 
 def f(x, n):
-    return d2s.power(d2s.call(g, x), d2s.cond(n > 0, lambda: n, lambda: 1))
+    return d2s.power(d2s.fn(g)(x), d2s.cond(n > 0, lambda: n, lambda: 1))
 
 
 # case: a power of a power

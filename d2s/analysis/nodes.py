@@ -1,0 +1,18 @@
+"""Syntax that Python has not, between two converters."""
+
+from __future__ import annotations
+
+import gast
+
+
+class Switch(gast.stmt):  # type: ignore[misc]
+    """`if`/`elif` on one name and integers: `cases` in turn, then `orelse`."""
+
+    _fields = ("subject", "cases", "orelse")
+    _attributes = gast.If._attributes
+
+
+class Case(gast.AST):  # type: ignore[misc]
+    """The body for some integers."""
+
+    _fields = ("values", "body")

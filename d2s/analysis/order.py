@@ -1,0 +1,157 @@
+"""What an expression with ``:=`` has bound, and when: names in the order of evaluation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import gast
+
+from d2s.analysis.scopes import COMPREHENSIONS, FUNCTIONS, Scopes, child_nodes, own_nodes, skippable
+
+
+@dataclass
+class Evaluated:
+    """Names an expression reads before it has bound them itself, and those it binds.
+
+    ``sure`` are bound whenever the expression has a value, ``true`` and ``false`` in addition when
+    that value is true or false.
+    """
+
+    early: list[gast.Name] = field(default_factory=list)
+    sure: set[str] = field(default_factory=set)
+    true: set[str] = field(default_factory=set)
+    false: set[str] = field(default_factory=set)
+
+    @property
+    def when_true(self) -> set[str]:
+        return self.sure | self.true
+
+    @property
+    def when_false(self) -> set[str]:
+        return self.sure | self.false
+
+
+def evaluate(node: gast.AST, scopes: Scopes, bound: frozenset[str] = frozenset()) -> Evaluated:
+    """Follow the evaluation of an expression or a simple statement."""
+    if isinstance(node, gast.Name):
+        is_early = isinstance(node.ctx, gast.Load) and node.id not in bound
+        return Evaluated([node] if is_early else [])
+    if isinstance(node, gast.NamedExpr):
+        found = evaluate(node.value, scopes, bound)
+        found.sure |= {node.target.id}
+        return found
+    if isinstance(node, gast.BoolOp):
+        return _bool_op(node, scopes, bound)
+    if isinstance(node, gast.IfExp):
+        test = evaluate(node.test, scopes, bound)
+        body = evaluate(node.body, scopes, bound | test.when_true)
+        orelse = evaluate(node.orelse, scopes, bound | test.when_false)
+        early = [*test.early, *body.early, *orelse.early]
+        return Evaluated(early, test.sure | (body.sure & orelse.sure))
+    if isinstance(node, gast.Compare):
+        found = _in_turn([node.left, node.comparators[0]], scopes, bound)
+        rest = _in_turn(node.comparators[1:], scopes, bound | found.sure)
+        return Evaluated([*found.early, *rest.early], found.sure, true=rest.sure)
+    if isinstance(node, gast.UnaryOp) and isinstance(node.op, gast.Not):
+        found = evaluate(node.operand, scopes, bound)
+        found.true, found.false = found.false, found.true
+        return found
+    if isinstance(node, gast.Assign):
+        return _in_turn([node.value, *node.targets], scopes, bound)
+    if isinstance(node, gast.AugAssign):
+        target = node.target
+        own = [target] if isinstance(target, gast.Name) and target.id not in bound else []
+        found = _in_turn([target, node.value], scopes, bound)
+        return Evaluated([*own, *found.early], found.sure)
+    if isinstance(node, gast.Assert):
+        test = evaluate(node.test, scopes, bound)
+        message = [node.msg] if node.msg is not None else []
+        failed = _in_turn(message, scopes, bound | test.when_false)
+        return Evaluated([*test.early, *failed.early], test.when_true)
+    if isinstance(node, FUNCTIONS):
+        outside = [*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]
+        return _in_turn([*getattr(node, "decorator_list", []), *outside], scopes, bound)
+    if isinstance(node, gast.ClassDef):
+        outside = [*node.decorator_list, *node.bases, *node.keywords]
+        return _in_turn(outside, scopes, bound)
+    if isinstance(node, COMPREHENSIONS):
+        return _comprehension(node, scopes, bound)
+    return _in_turn(child_nodes(node), scopes, bound)
+
+
+def _in_turn(nodes: list[gast.AST], scopes: Scopes, bound: frozenset[str]) -> Evaluated:
+    total = Evaluated()
+    for node in nodes:
+        found = evaluate(node, scopes, bound | total.sure)
+        total.early += found.early
+        total.sure |= found.sure
+    return total
+
+
+def _bool_op(node: gast.BoolOp, scopes: Scopes, bound: frozenset[str]) -> Evaluated:
+    total = Evaluated()
+    through: set[str] = set()
+    for n, value in enumerate(node.values):
+        found = evaluate(value, scopes, bound | through)
+        total.early += found.early
+        if n == 0:
+            total.sure = set(found.sure)
+        # the next operand is reached when this one was true (`and`) or false (`or`)
+        ended = n == len(node.values) - 1
+        go_on = found.when_true if isinstance(node.op, gast.And) else found.when_false
+        through |= go_on if not ended else set()
+        if ended:
+            total.true = through | found.when_true
+            total.false = through | found.when_false
+    if isinstance(node.op, gast.And):
+        total.false = set()
+    else:
+        total.true = set()
+    return total
+
+
+def _comprehension(node: gast.AST, scopes: Scopes, bound: frozenset[str]) -> Evaluated:
+    """What it reads at once, and what its own part reads; what it binds may not be bound."""
+    first = node.generators[0]
+    found = evaluate(first.iter, scopes, bound)
+    own = scopes.comprehension_targets(node) | bound | found.sure
+    rest = [first.target, *first.ifs, *node.generators[1:]]
+    rest += [getattr(node, name) for name in ("elt", "key", "value") if hasattr(node, name)]
+    for part in rest:
+        found.early += evaluate(part, scopes, own).early
+    return found
+
+
+def bound_by_thunks(expression: gast.AST) -> set[str]:
+    """The names that ``:=`` binds in operands which become functions: a graph may skip them."""
+    found: set[str] = set()
+    for node in own_nodes([expression]):
+        parts = [] if _stays(node) else skippable(node)
+        found |= {
+            inner.target.id
+            for part in parts
+            for inner in own_nodes([part])
+            if isinstance(inner, gast.NamedExpr)
+        }
+    return found
+
+
+def _stays(node: gast.AST) -> bool:
+    if isinstance(node, gast.BoolOp):
+        return all(is_python_bool(value) for value in node.values[:-1])
+    if isinstance(node, gast.IfExp):
+        return is_python_bool(node.test)
+    return is_python_bool(node)
+
+
+def is_python_bool(test: gast.expr) -> bool:
+    """Whether Python knows the truth of an expression whatever its operands are."""
+    if isinstance(test, gast.Compare):
+        return all(isinstance(op, gast.Is | gast.IsNot) for op in test.ops)
+    if isinstance(test, gast.UnaryOp) and isinstance(test.op, gast.Not):
+        return is_python_bool(test.operand)
+    if isinstance(test, gast.BoolOp):
+        return all(is_python_bool(value) for value in test.values)
+    if isinstance(test, gast.List | gast.Tuple | gast.Dict | gast.Set):
+        return True  # its truth is its length, whatever is in it
+    return isinstance(test, gast.Constant) and isinstance(test.value, bool)

@@ -1,0 +1,117 @@
+"""Functions of the user's inside wrappers that jax made: the wrapper again, around converted code.
+
+A wrapper made before d2s saw the function (``f = jax.jit(f)`` at the top of a module) holds the
+plain function. While a graph is built its place is taken by a copy that holds the converted one
+and is the same in everything else, gradients included.
+"""
+
+from __future__ import annotations
+
+import types
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import jax
+
+Change = Callable[[Any], Any]
+
+#: attributes that hold functions, by kind of wrapper
+_PARTS: dict[type, tuple[str, ...]] = {
+    jax.custom_vjp: ("fun", "fwd", "bwd"),
+    jax.custom_jvp: ("fun", "jvp"),
+}
+_Jitted = type(jax.jit(lambda: None))
+
+_copies: weakref.WeakKeyDictionary[Any, tuple[Any, Any]] = weakref.WeakKeyDictionary()
+
+
+def around(function: Any, change: Change) -> Any:
+    """The wrapper around changed functions, or itself when there is nothing to change in it."""
+    kind = type(function)
+    if kind is types.FunctionType and function.__closure__ is not None:
+        return _remembered(function, _closure, change)
+    if kind in _PARTS:
+        return _remembered(function, _object, change)
+    if kind is _Jitted:
+        return _remembered(function, _jitted, change)
+    return function
+
+
+def _remembered(function: Any, make: Callable[[Any, Change], Any], change: Change) -> Any:
+    state = _state(function)
+    known = _copies.get(function)
+    if known is None or known[0] != state:
+        made = make(function, change)
+        # no reference to the key itself, or it would never go
+        known = _copies[function] = (state, None if made is function else made)
+    return function if known[1] is None else known[1]
+
+
+def _state(function: Any) -> Any:
+    """What a copy was made from; a rule for the gradient may be given later."""
+    names = _PARTS.get(type(function), ())
+    return [id(getattr(function, name, None)) for name in names]
+
+
+def _inside(value: Any, change: Change) -> Any:
+    changed = change(value)
+    return around(value, change) if changed is value else changed
+
+
+def _closure(function: types.FunctionType, change: Change) -> Any:
+    """A function of a library: what jax.vmap, jax.grad, jax.checkpoint and their kin return."""
+    cells = list(function.__closure__ or ())
+    for n, cell in enumerate(cells):
+        try:
+            held = cell.cell_contents
+        except ValueError:
+            continue
+        if held is function:
+            continue
+        changed = _inside(held, change) if callable(held) else held
+        if changed is not held:
+            cells[n] = types.CellType(changed)
+    if all(a is b for a, b in zip(cells, function.__closure__ or (), strict=True)):
+        return function
+    made = types.FunctionType(
+        function.__code__,
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        tuple(cells),
+    )
+    made.__kwdefaults__ = function.__kwdefaults__
+    made.__dict__.update(function.__dict__)
+    return made
+
+
+def _object(wrapper: Any, change: Change) -> Any:
+    made = object.__new__(type(wrapper))
+    vars(made).update(vars(wrapper))
+    for name in _PARTS[type(wrapper)]:
+        part = getattr(wrapper, name, None)
+        if part is not None:
+            setattr(made, name, _inside(part, change))
+    return made
+
+
+def _jitted(wrapper: Any, change: Change) -> Any:
+    function = getattr(wrapper, "__wrapped__", None)
+    info = getattr(wrapper, "_jit_info", None)
+    changed = _inside(function, change)
+    if changed is function or info is None:
+        return wrapper
+    options = dict(
+        static_argnums=info.static_argnums,
+        static_argnames=info.static_argnames,
+        donate_argnums=info.donate_argnums,
+        donate_argnames=info.donate_argnames,
+        keep_unused=info.keep_unused,
+        inline=info.inline,
+    )
+    if info.user_specified_in_shardings:
+        options["in_shardings"] = jax.tree.unflatten(
+            info.in_shardings_treedef, info.in_shardings_leaves
+        )
+    return jax.jit(changed, **options)

@@ -1,0 +1,32 @@
+"""Tests that may be lost, and refusals that are meant, each with the reason.
+
+Only what looks at frames, line tables, bytecode, reference counts or the recursion limit belongs
+here: a program that does so sees the machinery, not the language.
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+
+#: pattern of test ids -> why the test cannot hold for converted code
+TESTS: dict[str, str] = {
+    "test.test_call.TestPEP590.test_vectorcall_override": "the tuple that C code is handed",
+    "test.test_coroutines.OriginTrackingTest.test_origin_tracking*": "frames of the caller",
+    "test.test_dis.*.test_*info*": "flags of the code object of a function of `dis`",
+    "test.test_dis.CodeInfoTests.test_show_code": "flags of the code object of a function of `dis`",
+    "test.test_exceptions.PEP626Tests.*": "line tables, by way of sys.settrace",
+    "test.test_traceback.*_stack": "frames of the caller",
+}
+
+#: part of a refusal's text -> why d2s refuses it
+REFUSALS: dict[str, str] = {}
+
+
+def why_lost(test: str) -> str:
+    """Why a test is not asked of converted code; empty when it is."""
+    return next((why for pattern, why in TESTS.items() if fnmatchcase(test, pattern)), "")
+
+
+def why_refused(text: str) -> str:
+    """Why a refusal is as it should be; empty when it is not."""
+    return next((why for part, why in REFUSALS.items() if part in text), "")
