@@ -21,9 +21,11 @@ def match_sequence(
     """
     if not type(subject).__flags__ & _SEQUENCE:
         return None
+    if after == before == 0 and not star:
+        return ()  # any sequence will do, even one that has no length
     length = len(subject)
     if after is None:
-        return tuple(subject) if length == before else None
+        return (tuple(subject) if before else ()) if length == before else None
     if length < before + after:
         return None
     if star:

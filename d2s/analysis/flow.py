@@ -281,7 +281,11 @@ class Flow:
         elif isinstance(node, gast.While):
             needs = self._statement_summary(node)[0]
             self._visit_loop(node, set(), live | needs, live, assigned, bound, shared)
-            self._doubt(node.test, assigned, bound)
+            # the test is asked again after an iteration, which may have unbound a name
+            again = assigned if assigned is EVERYTHING else assigned - self._unbinds(node.body)
+            self._depth += 1
+            self._doubt(node.test, again, bound)
+            self._depth -= 1
         elif isinstance(node, gast.For):
             self._doubt(node.iter, assigned, bound)
             bound |= self._sure(node.iter)
@@ -318,7 +322,14 @@ class Flow:
         through = set() if sets is EVERYTHING else live - sets
         takes = writes & (needs | through)
         gives = set() if sets is EVERYTHING else writes & live
-        block = self._block(node, takes, gives, writes & shared & (live | needs), bound)
+        shares = writes & shared & (live | needs)
+        # nothing can fail after a last write, so nobody sees that it is handed out instead
+        shares -= {
+            name
+            for name in shares - self._escaping
+            if all(_writes_last(body, name) for body, _ in bodies)
+        }
+        block = self._block(node, takes, gives, shares, bound)
         # in a graph, what an operand binds may be bound for some values only, also in a branch
         doubtful = bound_by_thunks(test) if self._has_walrus else set()
         for body, sure in bodies:
@@ -533,6 +544,31 @@ def _handler_name(handler: gast.ExceptHandler) -> str:
 
 def _handled(assigned: Sets, handler: gast.ExceptHandler) -> Sets:
     return EVERYTHING if assigned is EVERYTHING else assigned | {_handler_name(handler)}
+
+
+def _writes_last(body: list[gast.stmt], name: str) -> bool:
+    """Whether a block writes a name by its last statement at most."""
+    if not body:
+        return True
+    *before, last = body
+    if _binds(before, name):
+        return False
+    if isinstance(last, gast.If):
+        sides = (last.body, last.orelse)
+        return not _binds([last.test], name) and all(_writes_last(s, name) for s in sides)
+    if isinstance(last, gast.Assign) and len(last.targets) == 1:
+        return isinstance(last.targets[0], gast.Name)
+    return not _binds([last], name)
+
+
+def _binds(body: list[gast.stmt], name: str) -> bool:
+    for node in own_nodes(body):
+        if isinstance(node, gast.Name):
+            if node.id == name and not isinstance(node.ctx, gast.Load):
+                return True
+        elif name in bound_as_text(node):
+            return True
+    return False
 
 
 def _both(one: Sets, other: Sets) -> Sets:

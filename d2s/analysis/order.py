@@ -73,7 +73,11 @@ def evaluate(node: gast.AST, scopes: Scopes, bound: frozenset[str] = frozenset()
         return _in_turn([*getattr(node, "decorator_list", []), *outside], scopes, bound)
     if isinstance(node, gast.ClassDef):
         outside = [*node.decorator_list, *node.bases, *node.keywords]
-        return _in_turn(outside, scopes, bound)
+        found = _in_turn(outside, scopes, bound)
+        inside = scopes.class_names(node) - bound - found.sure
+        loads = (n for n in own_nodes(node.body) if isinstance(n, gast.Name))
+        found.early += [n for n in loads if n.id in inside and isinstance(n.ctx, gast.Load)]
+        return found
     if isinstance(node, COMPREHENSIONS):
         return _comprehension(node, scopes, bound)
     return _in_turn(child_nodes(node), scopes, bound)

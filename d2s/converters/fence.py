@@ -36,4 +36,8 @@ class Fence(Converter):
 
     def _reads_frame(self, node: gast.Call) -> bool:
         name = getattr(node.func, "id", "")
-        return name in ("eval", "exec") or (name in ("locals", "vars", "dir") and not node.args)
+        if name in ("eval", "exec"):
+            # with names of its own it looks at no frame
+            given = len(node.args) > 1 or any(k.arg in ("globals", None) for k in node.keywords)
+            return not given and not any(isinstance(a, gast.Starred) for a in node.args)
+        return name in ("locals", "vars", "dir") and not node.args

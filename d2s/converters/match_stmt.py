@@ -88,8 +88,9 @@ class MatchStmt(Converter):
             return Tests([quote_expression("a == b", node, a=value(), b=node.value)])
         if isinstance(node, gast.MatchSingleton):
             return Tests([quote_expression(f"a is {node.value}", node, a=value())])
-        if isinstance(node, gast.MatchAs):
-            found = Tests() if node.pattern is None else self._pattern(node.pattern, value)
+        if isinstance(node, gast.MatchAs | gast.MatchStar):
+            inner = getattr(node, "pattern", None)
+            found = Tests() if inner is None else self._pattern(inner, value)
             if node.name is not None:
                 found.captures.append((node.name, value))
             return found

@@ -15,11 +15,14 @@ TESTS: dict[str, str] = {
     "test.test_dis.*.test_*info*": "flags of the code object of a function of `dis`",
     "test.test_dis.CodeInfoTests.test_show_code": "flags of the code object of a function of `dis`",
     "test.test_exceptions.PEP626Tests.*": "line tables, by way of sys.settrace",
+    "test.test_patma.TestTracing.*": "sys.settrace",
     "test.test_traceback.*_stack": "frames of the caller",
 }
 
 #: part of a refusal's text -> why d2s refuses it
-REFUSALS: dict[str, str] = {}
+REFUSALS: dict[str, str] = {
+    "shows names of a frame": "locals(), and eval and exec without names of their own",
+}
 
 
 def why_lost(test: str) -> str:

@@ -409,7 +409,7 @@ def _stage_for_or_unroll(sequence: Sequence, body: Body, state: State, test: Bod
             raise
         # the body needs positions or items as Python values: unrolled, each iteration has them
         try:
-            return _unroll(sequence, body, state, test)
+            return _unroll(sequence.items(), body, state, test)
         except Exception as again:
             raise (error if is_internal(again) else again) from None
 

@@ -56,8 +56,11 @@ class Sequence:
                 site=channels.where(),
                 fix="a for statement over it, or a Python number",
             )
-        trips = 0 if self.is_used_up() else int(self.length)
-        return (self.at(n) for n in range(trips))
+        return iter([] if self.is_used_up() else self.items())
+
+    def items(self) -> list[Any]:
+        """Every item, for a Python loop."""
+        return [self.at(n) for n in range(int(self.length))]
 
     def __len__(self) -> int:
         return int(self.length)
