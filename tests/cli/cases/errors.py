@@ -42,13 +42,14 @@ def checked(x, limit):
         def test_5():
             return d2s.not_(returned)
         def body_5(i):
-            def then_6():
-                nonlocal result, returned
+            nonlocal returned
+            def then_6(returned):
+                nonlocal result
                 result = i
-                returned = True
-            def else_6():
-                pass
-            d2s.cond(i == x, then_6, else_6)
+                return True
+            def else_6(returned):
+                return returned
+            returned = d2s.cond(i == x, then_6, else_6, returned)
         d2s.for_loop(d2s.fn(range)(limit), body_5, test=test_5)
     def except_8(error):  # either
         nonlocal result, returned
