@@ -2,6 +2,7 @@
 
 from d2s.api import convert as convert
 from d2s.api import do_not_convert as do_not_convert
+from d2s.api import generated as generated
 from d2s.api import to_code as to_code
 from d2s.api import to_static as to_static
 from d2s.backends import use_backend as use_backend

@@ -1,4 +1,4 @@
-"""What people use: `to_static`, `convert`, `to_code`, `do_not_convert`."""
+"""What people use: `to_static`, `convert`, `to_code`, `generated`, `do_not_convert`."""
 
 from __future__ import annotations
 
@@ -65,6 +65,14 @@ def to_code(function: Callable[..., Any]) -> str:
         return to_code(function.original)
     plain, _, _ = parts(function)
     return conversion.source_of(plain)
+
+
+def generated(function: F) -> F:
+    """Mark a function whose text d2s has written: it is not converted again.
+
+    `d2s convert` puts it right above ``def``; every other decorator stays what it was.
+    """
+    return cast(F, conversion.generated(cast(types.FunctionType, function)))
 
 
 def do_not_convert(function: F) -> F:

@@ -17,7 +17,7 @@ from typing import Any, cast
 from d2s import emit, pipeline
 from d2s.errors import ConversionError, Error
 from d2s.libraries import is_library_file
-from d2s.parser import Unit, parse
+from d2s.parser import Unit, parse, text_of
 
 logger = logging.getLogger("d2s")
 
@@ -80,6 +80,8 @@ class _Registry:
 
 _lock = threading.RLock()
 _conversions = _Registry()  # original code -> Conversion, or the reason why there is none
+_named = _Registry()  # code of a written function -> the same with the user's names
+_written = _Registry()  # and back
 _made = _Registry()  # code that d2s made -> whether it is a block of a function
 
 
@@ -102,6 +104,8 @@ def conversion_of(function: types.FunctionType) -> Conversion:
 
 def source_of(function: types.FunctionType) -> str:
     """The generated source of a function, converted or not."""
+    if is_written(function):
+        return text_of(function, _written.get(function.__code__))
     original = getattr(function, "__wrapped__", function)
     plain = original if is_made_by_d2s(function) else function
     return conversion_of(plain).source + "\n"
@@ -163,6 +167,32 @@ def is_made_by_d2s(function: types.FunctionType) -> bool:
     return _made.get(function.__code__) is not None
 
 
+def is_written(function: types.FunctionType) -> bool:
+    """Whether d2s wrote the text of the function, which now is the user's own."""
+    return _written.get(function.__code__) is not None
+
+
+def generated(function: types.FunctionType) -> types.FunctionType:
+    """Mark a function whose text d2s wrote: it runs as it is."""
+    if not isinstance(function, types.FunctionType):
+        raise Error(
+            f"{function!r} is not a function d2s has written",
+            code="D2S001",
+            fix="d2s.generated as the last decorator, right above `def`",
+        )
+    with _lock:
+        plain = function.__code__
+        if _made.get(plain) is None:
+            code = _named.get(plain)
+            if code is None:
+                code = emit.as_written(plain)
+                _named.put(plain, code)
+                _written.put(code, plain)
+                _register(code)
+            function.__code__ = code
+    return function
+
+
 def is_block(code: types.CodeType) -> bool:
     """Whether d2s made this code of a block or an operand inside a function."""
     return code.co_name == "<lambda>" or bool(_made.get(code))
@@ -192,6 +222,8 @@ def runs_as_it_is(function: types.FunctionType) -> str:
     """The reason why calls leave this function alone; decided once per code object."""
     if getattr(function, _SKIP, False):
         return why_not(function)
+    if is_written(function):
+        return ""
     reason = _as_is.get(function.__code__)
     if reason is None:
         reason = why_not(function)

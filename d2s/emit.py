@@ -12,12 +12,13 @@ from collections.abc import Collection, Iterator
 
 import gast
 
+from d2s.comments import comments_of, put_back
+from d2s.naming import is_block_name
 from d2s.parser import Unit
 
 #: lines longer than this are laid out by astor, when what it writes is the same program
 LONG_LINE = 96
 _OUTER = "outer"
-_MARK = "d2s_comment_"
 
 
 def to_ast(tree: gast.AST) -> ast.AST:
@@ -31,17 +32,15 @@ def source(tree: ast.AST, unit: Unit | None = None) -> str:
     plain = _lay_out(ast.fix_missing_locations(tree))
     if unit is None or isinstance(tree, ast.Lambda):
         return plain
-    comments = list(_comments(unit, tree))
-    if not comments:
-        return plain
-    return _with_comments(tree, comments, plain)
+    comments = list(comments_of(unit))
+    return put_back(tree, comments, plain, _lay_out) if comments else plain
 
 
 def _lay_out(tree: ast.AST) -> str:
     text = ast.unparse(tree)
     if any(len(line) > LONG_LINE for line in text.splitlines()):
         text = _astor(tree) or text
-    for tidy in (_tight, _bare_lambdas, _bare_returns, _folded):
+    for tidy in (_neat, _tight, _bare_returns, _folded):
         better = tidy(text)
         if better != text and _same_program(better, text):
             text = better
@@ -71,12 +70,12 @@ def _same_program(text: str, other: str) -> bool:
         return False
 
 
+def _neat(text: str) -> str:
+    return re.sub(r"[ \t]+$", "", text.replace("lambda :", "lambda:"), flags=re.MULTILINE)
+
+
 def _tight(text: str) -> str:
     return re.sub(r"\n\n+(?=[ \t]*(?:def |@))", "\n", text)
-
-
-def _bare_lambdas(text: str) -> str:
-    return text.replace("lambda :", "lambda:")
 
 
 def _bare_returns(text: str) -> str:
@@ -112,58 +111,6 @@ def _fold(line: str) -> str:
             gap = ""
         rows[-1] += gap + piece
     return "\n".join(rows)
-
-
-def _comments(unit: Unit, tree: ast.AST) -> Iterator[tuple[int, bool, str]]:
-    """Line, whether it stands alone on the line, and text of the comments of a function."""
-    first, last = unit.tree.lineno, unit.tree.end_lineno or unit.tree.lineno
-    text = "".join(unit.lines[first - 1 : last])
-    try:
-        for token in tokenize.generate_tokens(io.StringIO(text).readline):
-            if token.type == tokenize.COMMENT:
-                line = token.start[0] + first - 1
-                alone = not token.line[: token.start[1]].strip()
-                yield line, alone, token.string
-    except (tokenize.TokenError, IndentationError):
-        return
-
-
-def _with_comments(tree: ast.AST, comments: list[tuple[int, bool, str]], plain: str) -> str:
-    """Put comments back by way of marker statements, which then become comment lines."""
-    function = ast.parse(plain).body[0]
-    assert isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
-    _copy_lines(tree, function)
-    texts = [text for _, _, text in comments]
-    waiting = [n for n, (line, _, _) in enumerate(comments) if line > function.lineno]
-
-    def put(body: list[ast.stmt]) -> list[ast.stmt]:
-        done: list[ast.stmt] = []
-        for statement in body:
-            docstring = isinstance(statement, ast.Expr) and isinstance(
-                statement.value, ast.Constant
-            )
-            while waiting and comments[waiting[0]][0] <= statement.lineno and not docstring:
-                done.append(ast.Expr(ast.Name(f"{_MARK}{waiting.pop(0)}", ast.Load())))
-            for name in ("body", "orelse"):
-                if isinstance(getattr(statement, name, None), list):
-                    setattr(statement, name, put(getattr(statement, name)))
-            done.append(statement)
-        return done
-
-    function.body = put(function.body)
-    function.body += [ast.Expr(ast.Name(f"{_MARK}{n}", ast.Load())) for n in waiting]
-    text = _lay_out(ast.fix_missing_locations(function))
-    text = re.sub(_MARK + r"(\d+)", lambda found: texts[int(found[1])], text)
-    header = next((text for line, _, text in comments if line == function.lineno), "")
-    first, _, rest = text.partition("\n")
-    return f"{first}  {header}\n{rest}" if header else text
-
-
-def _copy_lines(origin: ast.AST, copy: ast.AST) -> None:
-    """Give the re-parsed text the line numbers of the tree it was made from."""
-    for one, other in zip(ast.walk(origin), ast.walk(copy), strict=True):
-        if hasattr(one, "lineno"):
-            ast.copy_location(other, one)
 
 
 def code(
@@ -246,6 +193,19 @@ def _has_private_names(tree: ast.AST) -> bool:
 
 def _only_code(code: types.CodeType) -> types.CodeType:
     return next(c for c in code.co_consts if isinstance(c, types.CodeType))
+
+
+def as_written(code: types.CodeType) -> types.CodeType:
+    """The code of a function whose text d2s wrote, with its blocks named as in `code`."""
+    inner = {c.co_name for c in _nested(code) if is_block_name(c.co_name)}
+    return _renamed(code, code.co_qualname, code.co_qualname, inner)
+
+
+def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield constant
+            yield from _nested(constant)
 
 
 def _renamed(

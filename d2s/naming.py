@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from itertools import chain, count
 from string import ascii_lowercase
+
+_BLOCK = re.compile(
+    r"(?:then|else|test|body|try|except|finally|case|message|operand|and|or)_\d+(?:[a-z]|_\d+)?"
+)
+
+
+def is_block_name(name: str) -> bool:
+    """Whether a function of this name is a block, in text that d2s wrote."""
+    return _BLOCK.fullmatch(name) is not None
 
 
 class Names:

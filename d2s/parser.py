@@ -17,6 +17,7 @@ from typing import TypeAlias
 import gast
 
 from d2s.errors import ConversionError, Site
+from d2s.indentation import dedent
 
 Definition: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
@@ -44,6 +45,28 @@ class Unit:
 def parse(function: types.FunctionType) -> Unit:
     """The `Unit` of a function or lambda; refuses text that does not belong to its code object."""
     code = function.__code__
+    lines, definition = _located(function, code)
+    return Unit(
+        tree=gast.ast_to_gast(without_decorators(definition)),
+        name=function.__name__,
+        filename=code.co_filename,
+        lines=lines,
+        free_names=code.co_freevars,
+    )
+
+
+def text_of(function: types.FunctionType, code: types.CodeType) -> str:
+    """The text of a function that compiled to `code`, from ``def`` on, at the left margin."""
+    lines, node = _located(function, code)
+    first = lines[node.lineno - 1]
+    margin = first[: len(first) - len(first.lstrip())]
+    return dedent("".join(lines[node.lineno - 1 : node.end_lineno]), margin).rstrip("\n") + "\n"
+
+
+def _located(
+    function: types.FunctionType, code: types.CodeType
+) -> tuple[tuple[str, ...], Definition]:
+    """The lines of the file of a function, and the definition there that compiled to `code`."""
     lines = _source_lines(function)
     definition = _find(_parsed_file(code.co_filename, lines), code)
     if definition is None and code.co_filename == "<string>":
@@ -55,13 +78,7 @@ def parse(function: types.FunctionType) -> Unit:
             site=Site(code.co_filename, code.co_firstlineno, function.__qualname__),
             fix="reload the module (or run the cell again), then convert",
         )
-    return Unit(
-        tree=gast.ast_to_gast(_without_decorators(definition)),
-        name=function.__name__,
-        filename=code.co_filename,
-        lines=lines,
-        free_names=code.co_freevars,
-    )
+    return lines, definition
 
 
 def _source_lines(function: types.FunctionType) -> tuple[str, ...]:
@@ -198,7 +215,7 @@ def _spans(node: ast.Lambda, code: types.CodeType) -> bool:
     return all(start <= first and last <= stop for first, last in places)
 
 
-def _without_decorators(node: Definition) -> Definition:
+def without_decorators(node: Definition) -> Definition:
     if isinstance(node, ast.Lambda):
         return node
     kind = type(node)

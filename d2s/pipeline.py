@@ -103,7 +103,7 @@ def run(unit: Unit, known: dict[str, object], until: str = "") -> tuple[gast.AST
         if until in {converter.__name__ for converter in group}:
             break
     runtime = "d2s"
-    if runtime in names and known.get(runtime) is not sys.modules["d2s"]:
+    if runtime in names and visible.get(runtime) is not sys.modules["d2s"]:
         (runtime,) = context.names.fresh("d2s_")
         for node in all_nodes(tree):
             if getattr(node, "generated", False):

@@ -20,7 +20,7 @@ from d2s.backends.lax.dtypes import is_dynamic, type_of
 from d2s.backends.lax.sequences import refuse_outer_iterator
 from d2s.backends.protocol import Backend, Handler, Thunk
 from d2s.backends.python import PythonBackend
-from d2s.conversion import is_made_by_d2s
+from d2s.conversion import is_made_by_d2s, is_written
 from d2s.errors import Error, StagingError
 from d2s.static import StaticFunction
 from d2s.values import Maybe, Unbound
@@ -176,7 +176,7 @@ class LaxBackend(PythonBackend):
         return function(*args, **kwargs)
 
     def enter(self, function: Any) -> None:
-        made = is_made_by_d2s(function)
+        made = is_made_by_d2s(function) and not is_written(function)
         for watch in channels.watches():
             if not (made and watch.outside):
                 watch.add(function)

@@ -21,7 +21,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from d2s.conversion import MARKS, is_made_by_d2s
+from d2s.conversion import MARKS, is_made_by_d2s, is_written
 from d2s.errors import Site, StagingError
 from d2s.libraries import is_library_file
 from d2s.static import StaticFunction
@@ -186,7 +186,7 @@ class Watch:
             reached.append(value)
             if isinstance(value, types.ModuleType):
                 reached += self._take_module(value, _attribute_names(function.__code__))
-        if not is_made_by_d2s(function):
+        if not is_made_by_d2s(function) or is_written(function):
             self._labels[id(function)] = f"the function {function.__name__}"
             parts = function.__code__, function.__defaults__, function.__kwdefaults__
             self._functions.append((function, *parts))

@@ -1,0 +1,1 @@
+"""The commands of ``d2s``: one module each, with ``add`` for its arguments and ``run``."""
