@@ -37,9 +37,9 @@ class Run:
 class Limits:
     """Seconds: for one test, for the import with its conversions, and for all of a run."""
 
-    test: float = 60.0
-    start: float = 240.0
-    whole: float = 900.0
+    test: float = 30.0
+    start: float = 120.0
+    whole: float = 600.0
 
 
 @dataclass

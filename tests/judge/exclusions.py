@@ -14,8 +14,15 @@ TESTS: dict[str, str] = {
     "test.test_coroutines.OriginTrackingTest.test_origin_tracking*": "frames of the caller",
     "test.test_dis.*.test_*info*": "flags of the code object of a function of `dis`",
     "test.test_dis.CodeInfoTests.test_show_code": "flags of the code object of a function of `dis`",
+    "test.test_exceptions.ExceptionTests.testExceptionCleanupState": "reference counts",
+    "test.test_exceptions.ExceptionTests.testSettingException": "frames of the caller",
+    "test.test_exceptions.ExceptionTests.test_recursion_in_except_handler": "the recursion limit",
     "test.test_exceptions.PEP626Tests.*": "line tables, by way of sys.settrace",
+    "test.test_funcattrs.CellTest.test_comparison": "the cell of a name without a value",
+    "test.test_funcattrs.FunctionPropertiesTest.test___builtins__": "cells of the function",
+    "test.test_funcattrs.FunctionPropertiesTest.test___closure__": "cells of the function",
     "test.test_patma.TestTracing.*": "sys.settrace",
+    "test.test_raise.TestTracebackType.test_attrs": "frames of the function itself",
     "test.test_traceback.*_stack": "frames of the caller",
 }
 
