@@ -117,11 +117,18 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "<=": operator.le,
     ">": operator.gt,
     ">=": operator.ge,
-    "is": operator.is_,
-    "is not": operator.is_not,
+    "is": lambda left, right: _is(left, right),
+    "is not": lambda left, right: not _is(left, right),
     "in": lambda item, container: item in container,
     "not in": lambda item, container: item not in container,
 }
+
+
+def _is(left: Any, right: Any) -> bool:
+    for one, other in ((left, right), (right, left)):
+        if one is True or one is False:
+            active().concrete(other)  # in a graph, Python's own bools are no bools
+    return left is right
 
 
 def compare(left: Any, symbol: str, right: Any, *rest: Any) -> Any:

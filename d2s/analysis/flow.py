@@ -17,6 +17,7 @@ from d2s.analysis.nodes import Switch
 from d2s.analysis.order import Evaluated, bound_by_thunks, evaluate
 from d2s.analysis.scopes import (
     COMPREHENSIONS,
+    FUNCTIONS,
     SCOPES,
     Scopes,
     all_nodes,
@@ -77,6 +78,15 @@ class Flow:
         self._has_walrus = any(isinstance(n, gast.NamedExpr) for n in own_nodes(function.body))
         self._order = _first_places(function, scopes.parameters(function))
         outer = scopes.declared(function, gast.Nonlocal)
+        #: names that a function inside may delete, at any time
+        self._deleted_inside = {
+            name
+            for node in all_nodes(function)
+            if isinstance(node, FUNCTIONS) and node is not function
+            for statement in own_nodes(_body(node))
+            for name in _deleted(statement) & scopes.declared(node, gast.Nonlocal)
+        } & self._locals
+        self._marked |= self._deleted_inside
         captured = scopes.uses(function.body).captured & self._locals
         self._escaping = captured | outer
         bound = set(scopes.parameters(function)) | outer
@@ -281,7 +291,11 @@ class Flow:
         elif isinstance(node, gast.While):
             needs = self._statement_summary(node)[0]
             self._visit_loop(node, set(), live | needs, live, assigned, bound, shared)
-            self._doubt(node.test, assigned, bound)
+            # the test is asked again after an iteration, which may have unbound a name
+            again = assigned if assigned is EVERYTHING else assigned - self._unbinds(node.body)
+            self._depth += 1
+            self._doubt(node.test, again, bound)
+            self._depth -= 1
         elif isinstance(node, gast.For):
             self._doubt(node.iter, assigned, bound)
             bound |= self._sure(node.iter)
@@ -318,7 +332,14 @@ class Flow:
         through = set() if sets is EVERYTHING else live - sets
         takes = writes & (needs | through)
         gives = set() if sets is EVERYTHING else writes & live
-        block = self._block(node, takes, gives, writes & shared & (live | needs), bound)
+        shares = writes & shared & (live | needs)
+        # nothing can fail after a last write, so nobody sees that it is handed out instead
+        shares -= {
+            name
+            for name in shares - self._escaping
+            if all(_writes_last(body, name) for body, _ in bodies)
+        }
+        block = self._block(node, takes, gives, shares, bound)
         # in a graph, what an operand binds may be bound for some values only, also in a branch
         doubtful = bound_by_thunks(test) if self._has_walrus else set()
         for body, sure in bodies:
@@ -463,7 +484,8 @@ class Flow:
         if node is None or assigned is EVERYTHING:
             return
         for name in self._loads(node):
-            if name.id in self._locals and name.id not in assigned:
+            unsure = name.id not in assigned or name.id in self._deleted_inside
+            if name.id in self._locals and unsure:
                 if self._depth:
                     self._suspect(name.id)
                 is_natural = name.id in bound and not self._depth
@@ -477,14 +499,17 @@ class Flow:
                     self._lazy.append(name)
 
 
+def _body(scope: gast.AST) -> list[gast.AST]:
+    return [scope.body] if isinstance(scope, gast.Lambda) else scope.body
+
+
 def _free_loads(scope: gast.AST, scopes: Scopes) -> Iterable[gast.Name]:
     """The reads of free names in a function or class, functions inside it included."""
     if isinstance(scope, gast.ClassDef):
         free = scopes.class_names(scope) | scopes.uses(scope.body).captured
     else:
         free = scopes.free_names(scope)
-    body = [scope.body] if isinstance(scope, gast.Lambda) else scope.body
-    for statement in body:
+    for statement in _body(scope):
         for node in all_nodes(statement):
             if isinstance(node, gast.Name) and isinstance(node.ctx, gast.Load) and node.id in free:
                 yield node
@@ -533,6 +558,31 @@ def _handler_name(handler: gast.ExceptHandler) -> str:
 
 def _handled(assigned: Sets, handler: gast.ExceptHandler) -> Sets:
     return EVERYTHING if assigned is EVERYTHING else assigned | {_handler_name(handler)}
+
+
+def _writes_last(body: list[gast.stmt], name: str) -> bool:
+    """Whether a block writes a name by its last statement at most."""
+    if not body:
+        return True
+    *before, last = body
+    if _binds(before, name):
+        return False
+    if isinstance(last, gast.If):
+        sides = (last.body, last.orelse)
+        return not _binds([last.test], name) and all(_writes_last(s, name) for s in sides)
+    if isinstance(last, gast.Assign) and len(last.targets) == 1:
+        return isinstance(last.targets[0], gast.Name)
+    return not _binds([last], name)
+
+
+def _binds(body: list[gast.stmt], name: str) -> bool:
+    for node in own_nodes(body):
+        if isinstance(node, gast.Name):
+            if node.id == name and not isinstance(node.ctx, gast.Load):
+                return True
+        elif name in bound_as_text(node):
+            return True
+    return False
 
 
 def _both(one: Sets, other: Sets) -> Sets:

@@ -6,7 +6,15 @@ from dataclasses import dataclass, field
 
 import gast
 
-from d2s.analysis.scopes import COMPREHENSIONS, FUNCTIONS, Scopes, child_nodes, own_nodes, skippable
+from d2s.analysis.scopes import (
+    COMPREHENSIONS,
+    FUNCTIONS,
+    Scopes,
+    around_function,
+    child_nodes,
+    own_nodes,
+    skippable,
+)
 
 
 @dataclass
@@ -58,6 +66,12 @@ def evaluate(node: gast.AST, scopes: Scopes, bound: frozenset[str] = frozenset()
         return found
     if isinstance(node, gast.Assign):
         return _in_turn([node.value, *node.targets], scopes, bound)
+    if isinstance(node, gast.AnnAssign):
+        value = [node.value] if node.value is not None else []
+        return _in_turn([*value, node.target], scopes, bound)
+    if isinstance(node, gast.Dict):
+        pairs = zip(node.keys, node.values, strict=True)
+        return _in_turn([part for pair in pairs for part in pair if part], scopes, bound)
     if isinstance(node, gast.AugAssign):
         target = node.target
         own = [target] if isinstance(target, gast.Name) and target.id not in bound else []
@@ -69,11 +83,14 @@ def evaluate(node: gast.AST, scopes: Scopes, bound: frozenset[str] = frozenset()
         failed = _in_turn(message, scopes, bound | test.when_false)
         return Evaluated([*test.early, *failed.early], test.when_true)
     if isinstance(node, FUNCTIONS):
-        outside = [*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]
-        return _in_turn([*getattr(node, "decorator_list", []), *outside], scopes, bound)
+        return _in_turn(around_function(node), scopes, bound)
     if isinstance(node, gast.ClassDef):
         outside = [*node.decorator_list, *node.bases, *node.keywords]
-        return _in_turn(outside, scopes, bound)
+        found = _in_turn(outside, scopes, bound)
+        inside = scopes.class_names(node) - bound - found.sure
+        loads = (n for n in own_nodes(node.body) if isinstance(n, gast.Name))
+        found.early += [n for n in loads if n.id in inside and isinstance(n.ctx, gast.Load)]
+        return found
     if isinstance(node, COMPREHENSIONS):
         return _comprehension(node, scopes, bound)
     return _in_turn(child_nodes(node), scopes, bound)
@@ -144,14 +161,21 @@ def _stays(node: gast.AST) -> bool:
     return is_python_bool(node)
 
 
+def is_flag(node: gast.expr) -> bool:
+    """The constants True and False."""
+    return isinstance(node, gast.Constant) and isinstance(node.value, bool)
+
+
 def is_python_bool(test: gast.expr) -> bool:
     """Whether Python knows the truth of an expression whatever its operands are."""
     if isinstance(test, gast.Compare):
-        return all(isinstance(op, gast.Is | gast.IsNot) for op in test.ops)
+        # a bool of Python's is an array in a graph; whether it is True is asked for elsewhere
+        flags = any(is_flag(value) for value in (test.left, *test.comparators))
+        return not flags and all(isinstance(op, gast.Is | gast.IsNot) for op in test.ops)
     if isinstance(test, gast.UnaryOp) and isinstance(test.op, gast.Not):
         return is_python_bool(test.operand)
     if isinstance(test, gast.BoolOp):
         return all(is_python_bool(value) for value in test.values)
     if isinstance(test, gast.List | gast.Tuple | gast.Dict | gast.Set):
         return True  # its truth is its length, whatever is in it
-    return isinstance(test, gast.Constant) and isinstance(test.value, bool)
+    return is_flag(test)

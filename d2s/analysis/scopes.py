@@ -130,13 +130,9 @@ class Scopes:
             uses.maybe |= one.writes
 
     def _collect_function(self, node: gast.AST, uses: Uses) -> None:
-        a = node.args
-        outside = [*a.defaults, *(d for d in a.kw_defaults if d is not None)]
-        outside += [p.annotation for p in (*a.posonlyargs, *a.args, *a.kwonlyargs) if p.annotation]
         if not isinstance(node, gast.Lambda):
-            outside += [*node.decorator_list, *([node.returns] if node.returns else [])]
             uses.writes.add(node.name)
-        for expression in outside:
+        for expression in around_function(node):
             self._merge(expression, uses)
         uses.captured |= self.free_names(node)
 
@@ -169,6 +165,17 @@ class Scopes:
         uses.maybe |= inner.writes
         if late:
             uses.captured |= inner.writes
+
+
+def around_function(node: gast.AST) -> list[gast.expr]:
+    """What Python evaluates where a function is made: decorators, defaults, annotations."""
+    a = node.args
+    found = [*getattr(node, "decorator_list", []), *a.defaults]
+    found += [default for default in a.kw_defaults if default is not None]
+    parameters = [*a.posonlyargs, *a.args, a.vararg, *a.kwonlyargs, a.kwarg]
+    found += [p.annotation for p in parameters if p is not None and p.annotation is not None]
+    returns = getattr(node, "returns", None)
+    return found if returns is None else [*found, returns]
 
 
 def bound_as_text(node: gast.AST) -> set[str]:

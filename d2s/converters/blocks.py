@@ -16,6 +16,8 @@ def function(
     name: str, parameters: list[str], block: Block, body: list[gast.stmt], at: gast.stmt
 ) -> list[gast.stmt]:
     """The block as a function; names it shares with code around it are written through."""
+    for statements in own_bodies(body) if block.shares else ():
+        statements[:] = [_without_annotation(s, block.shares) for s in statements]
     writes = Scopes().uses(body).writes if block.shares or block.globals else set()
     return quote(
         "def name(*params):\n    global outside\n    nonlocal through\n    body",
@@ -26,6 +28,14 @@ def function(
         through=sorted(block.shares & writes),
         body=body or quote("pass", at),
     )
+
+
+def _without_annotation(node: gast.stmt, shares: set[str]) -> gast.stmt:
+    """Python refuses an annotation of a name that belongs to the function around."""
+    if not isinstance(node, gast.AnnAssign) or getattr(node.target, "id", "") not in shares:
+        return node
+    made = quote("target = value", node, target=node.target, value=node.value or node.target)
+    return made[0] if node.value is not None else quote("pass", node)[0]
 
 
 def finish(body: list[gast.stmt], gives: list[str], at: gast.stmt) -> list[gast.stmt]:

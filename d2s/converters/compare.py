@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import gast
 
-from d2s.analysis.order import is_python_bool
+from d2s.analysis.order import is_flag, is_python_bool
 from d2s.converters.base import Converter
 from d2s.converters.blocks import binds, thunk
 from d2s.templates import quote_expression
@@ -33,7 +33,9 @@ class Compare(Converter):
     """Comparisons with more than one operator."""
 
     def visit_Compare(self, node: gast.Compare) -> gast.expr:
-        if len(node.ops) == 1 or is_python_bool(node):
+        flags = any(is_flag(value) for value in (node.left, *node.comparators))
+        identity = flags and any(isinstance(op, gast.Is | gast.IsNot) for op in node.ops)
+        if (len(node.ops) == 1 and not identity) or is_python_bool(node):
             return node
         if self.context.in_expression and any(binds(value) for value in node.comparators[1:]):
             return node  # no function can be made here for what binds a name

@@ -40,4 +40,4 @@ class UnboundReads(Converter):
     def visit_AugAssign(self, node: gast.AugAssign) -> gast.stmt | list[gast.stmt]:
         if id(node.target) not in self.context.unbound_reads:
             return node
-        return [*quote("d2s.read(name)", node, name=node.target.id), node]
+        return [*quote("name = d2s.read(name)", node, name=node.target.id), node]

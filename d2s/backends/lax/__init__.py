@@ -90,8 +90,9 @@ class LaxBackend(PythonBackend):
     def concrete(self, value: Any) -> Any:
         if self.is_traced(value):
             raise refuse(
-                "Python itself asks for the truth of this value",
-                "a loop with `if` instead of the comprehension, or `jnp.where`",
+                "this value must be known while the graph is built",
+                "an `if` statement on it, instead of `is True` or of `:=` behind it in a lambda "
+                "or comprehension",
             )
         return value
 

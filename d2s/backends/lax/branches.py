@@ -57,8 +57,9 @@ def switch(
     regions = [trace(lambda f=f: f(*state), [], watch) for f in (*pieces, orelse)]
     first, numbers = min(cases), [pieces.index(f) for f in cases.values()]
     if numbers == list(range(len(cases))) and list(cases) == list(range(first, first + len(cases))):
-        inside = (subject >= first) & (subject < first + len(cases))
-        index = jnp.where(inside, subject - first, len(cases))
+        inside = (subject >= first) & (subject <= max(cases))
+        wide = subject.astype(jnp.int32) if subject.dtype.itemsize < 4 else subject
+        index = jnp.where(inside, wide - first, len(cases))
     else:
         index = jnp.asarray(len(pieces))
         for value, number in zip(reversed(cases), reversed(numbers), strict=True):

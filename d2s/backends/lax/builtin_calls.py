@@ -14,9 +14,10 @@ import numpy as np
 from d2s.backends.lax import channels
 from d2s.backends.lax.branches import cond
 from d2s.backends.lax.dtypes import Type, cast, type_of
-from d2s.backends.lax.regions import is_traced, scalar_predicate
-from d2s.backends.lax.sequences import Enumerate, Range, Reversed, Sequence, Zip, as_sequence
+from d2s.backends.lax.regions import is_internal, is_traced, scalar_predicate
+from d2s.backends.lax.sequences import Enumerate, Fresh, Range, Reversed, Sequence, Zip, as_sequence
 from d2s.backends.lax.trees import leaves
+from d2s.backends.lax.watch import Effects
 from d2s.errors import StagingError
 
 Call = Callable[..., Any]
@@ -57,7 +58,9 @@ def _zero_step() -> None:
 
 def _enumerate(iterable: Any, start: Any = 0) -> Any:
     sequence = as_sequence(iterable, with_ranges=is_traced(start))
-    return enumerate(iterable, start) if sequence is None else Enumerate(sequence, start)
+    if sequence is not None:
+        return Enumerate(sequence, start)
+    return Fresh.of(enumerate(iterable, start), iterable)
 
 
 def _zip(*iterables: Any, strict: bool = False) -> Any:
@@ -65,12 +68,12 @@ def _zip(*iterables: Any, strict: bool = False) -> Any:
     lazy = any(as_sequence(i) is not None for i in iterables)
     if lazy and all(part is not None for part in parts) and not strict:
         return Zip([part for part in parts if part is not None])
-    return zip(*iterables, strict=strict)
+    return Fresh.of(zip(*iterables, strict=strict), *iterables)
 
 
 def _reversed(iterable: Any) -> Any:
     sequence = as_sequence(iterable)
-    return reversed(iterable) if sequence is None else Reversed(sequence)
+    return Fresh.of(reversed(iterable), iterable) if sequence is None else Reversed(sequence)
 
 
 def _len(value: Any) -> Any:
@@ -89,8 +92,11 @@ def _refuse_type_test(value: Any) -> None:
 
 
 def _isinstance(value: Any, kinds: Any) -> bool:
-    _refuse_type_test(value)
     wanted = kinds if isinstance(kinds, tuple) else (kinds,)
+    if not all(isinstance(kind, type) for kind in wanted) or any(
+        issubclass(number, kinds) for number in (int, float, complex, jax.Array)
+    ):
+        _refuse_type_test(value)
     if is_traced(value) and any(kind in (np.ndarray, np.generic) for kind in wanted):
         raise refuse(
             "whether a run-time value was a NumPy array",
@@ -137,9 +143,11 @@ def _extreme(name: str, better: Call) -> Call:
     plain = getattr(builtins, name)
 
     def pick(*args: Any, **kwargs: Any) -> Any:
-        if kwargs or not has_traced(args):
+        if kwargs or not args:
             return plain(*args, **kwargs)
         values = list(args[0]) if len(args) == 1 else list(args)
+        if not any(isinstance(value, jax.Array) for value in values):
+            return plain(values)
         if not values:
             return plain(values)
         best = values[0]
@@ -164,14 +172,38 @@ def _all(iterable: Any) -> Any:
 
 
 def _quantified(iterable: Any, plain: Call, combine: Call, empty: bool) -> Any:
-    values = list(iterable)
-    if not any(is_traced(v) for v in values):
-        return plain(values)
-    result: Any = empty
-    for value in values:
-        flag = scalar_predicate(value) if is_traced(value) else bool(value)
-        result = combine(result, flag)
+    items = iter(iterable)
+    for value in items:
+        if is_traced(value):
+            break
+        if bool(value) is not empty:
+            return not empty
+    else:
+        return empty
+    # whether Python would ask for the others is not known: to ask must do nothing else
+    effects = Effects(iterable) if items is iterable else None
+    result = scalar_predicate(value)
+    try:
+        for value in items:
+            flag = scalar_predicate(value) if is_traced(value) else bool(value)
+            result = combine(result, flag)
+    except Exception as error:
+        if effects is None or is_internal(error):
+            raise
+        raise _refuse_items(plain) from error
+    if effects is not None and effects.happened():
+        raise _refuse_items(plain)
     return result
+
+
+def _refuse_items(plain: Call) -> StagingError:
+    name = plain.__name__
+    return StagingError(
+        f"{name}() stops at a run-time value, and to ask for the items after it has effects",
+        code="D2S023",
+        site=channels.where(),
+        fix="a for loop with an `if` and a `break`",
+    )
 
 
 def _round(number: Any, digits: Any = None) -> Any:

@@ -148,7 +148,8 @@ class Scope:
 
     def merge(self, code: Any, payload: dict[int, list[Any]], numbers: set[int]) -> None:
         """A failure may have happened just now; one that happened earlier stays the first."""
-        _stack.failures += 1
+        if not all(map(self.failures.is_overflow, numbers)):
+            _stack.failures += 1  # an overflow is no exception of the program
         if self.code is None:
             self.code = jnp.asarray(code, jnp.int32)
             self.payload.update(payload)

@@ -294,9 +294,11 @@ class Compiled(StaticFunction):
                 except Halt:
                     scope.fail_at_last()
                 except Exception as error:
-                    if scope.code is None and not channels.root().quotes:
-                        raise
                     if isinstance(error, Error) or is_tracer_error(error):
+                        raise
+                    if scope.code is None and not channels.root().quotes:
+                        # what was changed before it failed would have to stay changed
+                        _refuse_changes(watch, containers, self._name)
                         raise
                     scope.fail(error)
             _refuse_changes(watch, containers, self._name)

@@ -58,7 +58,11 @@ def try_except(body: Thunk, handlers: tuple[Handler, ...], orelse: Thunk | None)
         if orelse is not None:
             orelse()
         return
-    _handle(scope, _written_before_failure(scope, watch), handlers, orelse, ended)
+    found = {n: _handler_of(scope.failures.all[n - 1][0].kind, handlers) for n in scope.numbers}
+    outer = channels.current()
+    is_seen = any(found.values()) or (outer is not None and outer.observed)
+    written = _written_before_failure(scope, watch) if is_seen else []
+    _handle(scope, written, found, orelse, ended)
 
 
 def try_finally(body: Thunk, final: Thunk) -> None:
@@ -81,10 +85,14 @@ def try_finally(body: Thunk, final: Thunk) -> None:
     if certain is not None and scope.code is not None:
         with channels.entered(scope):
             scope.fail(certain)
-    if scope.code is not None:
-        for slot, now, then in _written_before_failure(scope, watch):
-            slot.set(select(scope.code != 0, then, now))
+    written = [] if scope.code is None else _written_before_failure(scope, watch)
+    shown = [select(scope.code != 0, then, now) for _, now, then in written]
+    for (slot, _, _), value in zip(written, shown, strict=True):
+        slot.set(value)
     left, replaced = _finish(final, certain)
+    for (slot, now, _), value in zip(written, shown, strict=True):
+        if slot.get() is value:
+            slot.set(now)  # the `finally` left it alone, and what follows runs without a failure
     if certain is not None and scope.code is None:
         if not is_traced(left):
             if left:
@@ -217,21 +225,22 @@ def _written_before_failure(scope: Scope, watch: Watch) -> list[tuple[Slot, Any,
 def _handle(
     scope: Scope,
     written: list[tuple[Slot, Any, Any]],
-    handlers: tuple[Handler, ...],
+    found: dict[int, Any],
     orelse: Thunk | None,
     ended: bool,
 ) -> None:
     code = scope.code
-    found = {n: _handler_of(scope.failures.all[n - 1][0].kind, handlers) for n in scope.numbers}
     caught = sorted(n for n, handler in found.items() if handler is not None)
     missed = sorted(n for n, handler in found.items() if handler is None)
     if missed:
         left = jnp.where(_is_one_of(code, missed), code, 0)
         payload = {n: scope.payload[n] for n in missed if n in scope.payload}
-        for slot, now, then in written:
+        outer = channels.current()
+        seen = written if outer is not None and outer.observed else []
+        for slot, now, then in seen:
             slot.set(select(code != 0, then, now))
         channels.report(left, payload, set(missed), scope.failures)
-        for slot, now, _ in written:
+        for slot, now, _ in seen:
             slot.set(now)
     if not caught:
         if ended:

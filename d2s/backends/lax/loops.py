@@ -25,7 +25,13 @@ from d2s.backends.lax.regions import (
     scalar_predicate,
     trace,
 )
-from d2s.backends.lax.sequences import Sequence, as_sequence, refuse_outer_iterator
+from d2s.backends.lax.sequences import (
+    Fresh,
+    Sequence,
+    as_sequence,
+    refuse_left_iterator,
+    refuse_outer_iterator,
+)
 from d2s.backends.lax.trees import (
     Difference,
     Filler,
@@ -35,7 +41,7 @@ from d2s.backends.lax.trees import (
     map_leaves,
 )
 from d2s.backends.lax.watch import Watch
-from d2s.errors import Error, StagingError
+from d2s.errors import Error
 from d2s.values import Maybe
 
 Body = Callable[..., Any]
@@ -409,7 +415,7 @@ def _stage_for_or_unroll(sequence: Sequence, body: Body, state: State, test: Bod
             raise
         # the body needs positions or items as Python values: unrolled, each iteration has them
         try:
-            return _unroll(sequence, body, state, test)
+            return _unroll(sequence.items(), body, state, test)
         except Exception as again:
             raise (error if is_internal(again) else again) from None
 
@@ -435,14 +441,8 @@ def _unroll_guarded(
     go: Any, iterable: Iterable[Any], items: Any, body: Body, state: State, test: Body
 ) -> State:
     """The rest of a finite Python loop whose early exit is a run-time condition."""
-    if iter(iterable) is iterable:
-        raise StagingError(
-            "a loop over an iterator ends by a run-time condition; how much of the iterator it "
-            "uses up cannot be known",
-            code="D2S025",
-            site=channels.where(),
-            fix="a loop over a list or a range",
-        )
+    if iter(iterable) is iterable and not isinstance(iterable, Fresh):
+        refuse_left_iterator()
     count = len(state)
     for item in items:
 
@@ -453,6 +453,8 @@ def _unroll_guarded(
         go = test(*state)
         if not is_traced(go) and not go:
             break
+    if isinstance(iterable, Fresh):
+        iterable.is_left = True
     return state
 
 

@@ -368,7 +368,11 @@ def _at_failure(scope: Scope, slot: Slot, now: Any) -> Any:
 def select(test: Any, one: Any, other: Any) -> Any:
     """One of two values without a branch; both are there already."""
     joining = Join()
-    tree = joining.join(one, other)
+    try:
+        tree = joining.join(one, other)
+    except Difference as found:
+        what = "after a failure|otherwise"
+        raise difference(found, [], "", what, channels.where()) from None
 
     def pick(leaf: Any) -> Any:
         if not isinstance(leaf, Joined):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import ItemsView, Iterator, KeysView, ValuesView
 from typing import Any
 
 import jax
@@ -56,8 +56,11 @@ class Sequence:
                 site=channels.where(),
                 fix="a for statement over it, or a Python number",
             )
-        trips = 0 if self.is_used_up() else int(self.length)
-        return (self.at(n) for n in range(trips))
+        return iter([] if self.is_used_up() else self.items())
+
+    def items(self) -> list[Any]:
+        """Every item, for a Python loop."""
+        return [self.at(n) for n in range(int(self.length))]
 
     def __len__(self) -> int:
         return int(self.length)
@@ -156,6 +159,42 @@ class Reversed(Sequence):
 
     def item(self, position: Any, rows: list[Any]) -> Any:
         return self.part.item(self.length - 1 - position, rows)
+
+
+class Fresh:
+    """`enumerate`, `zip` or `reversed` of Python's own containers: to ask for items does nothing.
+
+    A loop over it may therefore be left at a run-time condition; how far it got is then unknown.
+    """
+
+    _CONTAINERS = (list, tuple, range, str, bytes, dict, set, frozenset, KeysView, ValuesView)
+
+    def __init__(self, iterator: Iterator[Any]) -> None:
+        self._iterator = iterator
+        self.is_left = False
+
+    @classmethod
+    def of(cls, iterator: Iterator[Any], *sources: Any) -> Any:
+        plain = all(isinstance(source, (*cls._CONTAINERS, ItemsView, Fresh)) for source in sources)
+        return cls(iterator) if plain else iterator
+
+    def __iter__(self) -> Fresh:
+        return self
+
+    def __next__(self) -> Any:
+        if self.is_left:
+            refuse_left_iterator()
+        return next(self._iterator)
+
+
+def refuse_left_iterator() -> None:
+    raise StagingError(
+        "a loop over an iterator ends by a run-time condition; how much of the iterator it "
+        "uses up cannot be known",
+        code="D2S025",
+        site=channels.where(),
+        fix="a loop over a list or a range",
+    )
 
 
 def refuse_outer_iterator(iterable: Any) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import array
 import dis
 import functools
+import gc
 import sys
 import types
 from collections import deque
@@ -298,6 +299,31 @@ class Watch:
                 owner.extend(before) if isinstance(owner, deque) else owner.update(before)
 
 
+class Effects:
+    """What asking an iterator for more items has changed."""
+
+    def __init__(self, iterator: Any) -> None:
+        frame = getattr(iterator, "gi_frame", None)
+        names = {} if frame is None else dict(frame.f_locals)
+        source = names.pop(".0", None)
+        self._is_shared = source is not None and sys.getrefcount(source) > _references()
+        parts = iterator.__reduce__()[1] if isinstance(iterator, map | filter) else ()
+        cells = [c for c in gc.get_referents(iterator) if isinstance(c, types.CellType)]
+        self._watch = Watch(*cells, *names.values(), *parts)
+
+    def happened(self) -> bool:
+        return self._is_shared or any(True for _ in self._watch.changed())
+
+
+def _references() -> int:
+    """How many references there are to what a generator runs over when nobody else has it."""
+    alone: Any = (_ for _ in ())
+    frame = alone.gi_frame
+    names = dict(frame.f_locals)
+    source = names.pop(".0", None)
+    return sys.getrefcount(source)
+
+
 class _Global:
     """A global name."""
 
@@ -306,7 +332,7 @@ class _Global:
 
     def restore(self, before: Any) -> None:
         if before is EMPTY:
-            del self.space[self.name]
+            self.space.pop(self.name, None)
         else:
             self.space[self.name] = before
 
@@ -378,9 +404,9 @@ def _attribute_names(code: types.CodeType) -> tuple[str, ...]:
 
 @functools.lru_cache(maxsize=4096)
 def _global_names(code: types.CodeType) -> tuple[str, ...]:
-    """The names that a function, and the functions inside it, look up in its module."""
-    loads = ("LOAD_GLOBAL", "LOAD_NAME")
-    names = {i.argval: None for i in dis.get_instructions(code) if i.opname in loads}
+    """The names of its module that a function, and the functions inside it, read or write."""
+    uses = ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL")
+    names = {i.argval: None for i in dis.get_instructions(code) if i.opname in uses}
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             names |= dict.fromkeys(_global_names(constant))
