@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 TESTS: dict[str, str] = {
     "test.test_call.TestPEP590.test_vectorcall_override": "the tuple that C code is handed",
     "test.test_coroutines.OriginTrackingTest.test_origin_tracking*": "frames of the caller",
+    "test.test_descr.ClassPropertiesAndMethods.test_slots": "the number of all objects",
     "test.test_dis.*.test_*info*": "flags of the code object of a function of `dis`",
     "test.test_dis.CodeInfoTests.test_show_code": "flags of the code object of a function of `dis`",
     "test.test_exceptions.ExceptionTests.testExceptionCleanupState": "reference counts",
