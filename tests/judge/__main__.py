@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.judge import report
 from tests.judge.cases import FIXED, all_cases
-from tests.judge.compare import CONVERT, ON_CALL, judge
+from tests.judge.compare import CONVERT, ON_CALL, Limits, judge
 
 
 def main() -> int:
@@ -24,6 +24,7 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="say the names of the cases")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="cases at a time")
     parser.add_argument("--on-call", action="store_true", help="convert tests, the rest on call")
+    parser.add_argument("--limit", type=float, metavar="S", help="seconds for a run of a case")
     parser.add_argument("--json", type=Path, metavar="OUT", help="write everything to a file")
     parser.add_argument("--verbose", action="store_true", help="show every reason in full")
     given = parser.parse_args()
@@ -36,9 +37,11 @@ def main() -> int:
         print("\n".join(names))
         return 0
     convert = ON_CALL if given.on_call else CONVERT
+    limits = Limits(whole=given.limit) if given.limit else Limits()
     verdicts = []
     with ThreadPoolExecutor(given.jobs) as pool:
-        for future in as_completed([pool.submit(judge, cases[name], convert) for name in names]):
+        futures = [pool.submit(judge, cases[name], convert, limits) for name in names]
+        for future in as_completed(futures):
             verdict = future.result()
             verdicts.append(verdict)
             print(report.summary(verdict))

@@ -12,11 +12,24 @@ from fnmatch import fnmatchcase
 TESTS: dict[str, str] = {
     "test.test_call.TestPEP590.test_vectorcall_override": "the tuple that C code is handed",
     "test.test_coroutines.OriginTrackingTest.test_origin_tracking*": "frames of the caller",
+    "test.test_descr.ClassPropertiesAndMethods.test_slots": "the number of all objects",
     "test.test_dis.*.test_*info*": "flags of the code object of a function of `dis`",
     "test.test_dis.CodeInfoTests.test_show_code": "flags of the code object of a function of `dis`",
+    "test.test_exceptions.ExceptionTests.testExceptionCleanupState": "reference counts",
+    "test.test_exceptions.ExceptionTests.testSettingException": "frames of the caller",
     "test.test_exceptions.PEP626Tests.*": "line tables, by way of sys.settrace",
+    "test.test_funcattrs.CellTest.test_comparison": "the cell of a name without a value",
+    "test.test_funcattrs.FunctionPropertiesTest.test___builtins__": "cells of the function",
+    "test.test_funcattrs.FunctionPropertiesTest.test___closure__": "cells of the function",
     "test.test_patma.TestTracing.*": "sys.settrace",
+    "test.test_raise.TestTracebackType.test_attrs": "frames of the function itself",
     "test.test_traceback.*_stack": "frames of the caller",
+}
+
+#: the same for tests that would not come to an end; they are not even started
+ENDLESS: dict[str, str] = {
+    # the time it takes doubles with every frame under the limit
+    "test.test_exceptions.ExceptionTests.test_recursion_in_except_handler": "the recursion limit",
 }
 
 #: part of a refusal's text -> why d2s refuses it
@@ -27,7 +40,8 @@ REFUSALS: dict[str, str] = {
 
 def why_lost(test: str) -> str:
     """Why a test is not asked of converted code; empty when it is."""
-    return next((why for pattern, why in TESTS.items() if fnmatchcase(test, pattern)), "")
+    known = ENDLESS | TESTS
+    return next((why for pattern, why in known.items() if fnmatchcase(test, pattern)), "")
 
 
 def why_refused(text: str) -> str:

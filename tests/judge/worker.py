@@ -23,7 +23,7 @@ from typing import Any
 import test.support
 
 import d2s.backends
-from tests.judge.loader import Finder, Offers
+from tests.judge.loader import Finder, Offers, plain
 
 #: characters of a traceback that are kept
 TAIL = 4000
@@ -117,9 +117,10 @@ def _named(suite: Any, skip: set[str]) -> unittest.TestSuite:
 
 
 def run(log: Log, convert: Any, name: str, modules: list[str], skip: set[str]) -> None:
-    # whatever the ops import, they import before any module is exchanged
-    d2s.backends.backend("jax")
-    d2s.convert(lambda: None)
+    if convert is not plain:
+        # whatever the ops import, they import before any module is exchanged
+        d2s.backends.backend("jax")
+        d2s.convert(lambda: None)
     test.support.use_resources = []  # no network, no gigabytes
     Finder(modules, Offers(convert, log)).install()
     for module in modules:
