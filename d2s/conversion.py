@@ -264,7 +264,7 @@ def skip(function: Any) -> Any:
     return function
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Bound:
     """A converted function object, and what it was made from."""
 
@@ -275,6 +275,8 @@ class Bound:
     closure: tuple[types.CellType, ...] | None
     #: calls no function of the user's, so it cannot be part of a recursion
     is_leaf: bool
+    #: what callers call that must prepare the call; made when first needed
+    caller: Any = None
 
 
 def bound(function: types.FunctionType) -> Bound:

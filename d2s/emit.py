@@ -216,7 +216,10 @@ def _renamed(
         _renamed(c, prefix, qualname, blocks) if isinstance(c, types.CodeType) else c
         for c in code.co_consts
     )
-    parts = (qualname + code.co_qualname.removeprefix(prefix)).split(".<locals>.")
+    path = code.co_qualname
+    if path == prefix or path.startswith(prefix + "."):  # a global name has a path of its own
+        path = qualname + path.removeprefix(prefix)
+    parts = path.split(".<locals>.")
     # a block belongs to its function, by name too: tracebacks read as the user's own
     *kept, own = [parts[0], *(part for part in parts[1:] if part not in blocks)]
     name = own.rpartition(".")[2] if code.co_name in blocks else code.co_name

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import heapq
+import itertools
 import os
 import sys
 import sysconfig
@@ -46,20 +48,42 @@ def takes_no_functions(root: object, path: tuple[str, ...]) -> bool:
     return higher_order is not None and path[-1] not in higher_order
 
 
-#: what calls functions handed to it; that others keep, compare or look at must stay themselves
-_HIGHER_ORDER = {map, filter, sorted, min, max, functools.reduce}
+#: which argument the functions of Python's own libraries call: by position, or by name
+_CALLED: dict[object, int | str] = {
+    map: 0,
+    filter: 0,
+    functools.reduce: 0,
+    itertools.starmap: 0,
+    itertools.takewhile: 0,
+    itertools.dropwhile: 0,
+    itertools.filterfalse: 0,
+    itertools.accumulate: 1,
+    itertools.groupby: 1,
+    sorted: "key",
+    min: "key",
+    max: "key",
+    heapq.nlargest: "key",
+    heapq.nsmallest: "key",
+    heapq.merge: "key",
+}
+
+
+def called_argument(function: object) -> int | str | None:
+    """The argument that a function of Python's own calls; it may come by the name, too."""
+    try:
+        known = _CALLED.get(function)
+    except TypeError:  # it has no hash
+        return None
+    if known is None and isinstance(function, types.BuiltinMethodType):
+        is_sort = function.__name__ == "sort" and isinstance(function.__self__, list)
+        return "key" if is_sort else None
+    return known
 
 
 def takes_functions(function: object) -> bool:
-    """Whether something that is not converted calls the functions that are handed to it."""
+    """Whether something of an installed library: it may call any function that it is handed."""
     module = getattr(function, "__module__", None) or type(function).__module__
-    if module == "builtins" or module is None or not isinstance(module, str):
-        if isinstance(function, types.BuiltinMethodType):
-            return function in _HIGHER_ORDER or function.__name__ == "sort"
-        return isinstance(function, type) and function in _HIGHER_ORDER
-    if module in ("itertools", "heapq", "bisect", "_heapq", "_bisect"):
-        return True
-    return _is_installed(module.partition(".")[0]) or function is functools.reduce
+    return isinstance(module, str) and _is_installed(module.partition(".")[0])
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -59,7 +60,8 @@ def match_mapping(subject: Any, *keys: Any, rest: bool = False) -> tuple[Any, ..
 def match_class(subject: Any, kind: Any, count: int, *names: str) -> tuple[Any, ...] | None:
     """The attributes of an instance: `count` of them by position, the others by name."""
     if not isinstance(kind, type):
-        raise TypeError("called match pattern must be a class")
+        kinds = "type" if sys.version_info < (3, 12) else "class"
+        raise TypeError(f"called match pattern must be a {kinds}")
     backend = active()
     is_one: Callable[..., Any] = isinstance
     if not (

@@ -13,14 +13,15 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from d2s import conversion
+from d2s import conversion, frames
 from d2s.backends import active
-from d2s.libraries import takes_functions
+from d2s.libraries import called_argument, takes_functions
 from d2s.recursion import deep
 from d2s.values import Maybe, Unbound, Watching
 
 _PYTHON = types.FunctionType
 _METHOD = types.MethodType
+_BUILTIN = types.BuiltinFunctionType
 
 
 def cond(test: Any, then: Callable[..., Any], orelse: Callable[..., Any], *state: Any) -> Any:
@@ -215,6 +216,8 @@ def fn(function: Any) -> Any:
     if kind is _METHOD and type(function.__func__) is _PYTHON:
         target = _python(function.__func__)
         return function if target is function.__func__ else _METHOD(target, function.__self__)
+    if kind is _BUILTIN and not active().staging():
+        return function if function.__name__ not in frames.READERS else frames.reader(function)
     return _object(function)
 
 
@@ -269,17 +272,15 @@ def _as_it_is(function: Any) -> Any:
 
 
 def _call_builtin(function: Any, /, *args: Any, **kwargs: Any) -> Any:
-    if takes_functions(function):
-        args, kwargs = _converted_arguments(args, kwargs)
+    args, kwargs = _converted_arguments(function, args, kwargs)
     return active().builtin(function, args, kwargs)
 
 
 def _call_as_it_is(function: Any, /, *args: Any, **kwargs: Any) -> Any:
-    """Library code and its kin: not converted, but the functions handed to it are."""
+    """Library code and its kin: not converted, but the functions that it calls are."""
     backend = active()
     called = function
-    if takes_functions(function):
-        args, kwargs = _converted_arguments(args, kwargs)
+    args, kwargs = _converted_arguments(function, args, kwargs)
     if backend.staging():
         backend.leave(function)
         called = backend.around(function, _converted_argument)
@@ -295,11 +296,19 @@ def _call_as_it_is(function: Any, /, *args: Any, **kwargs: Any) -> Any:
 
 
 def _converted_arguments(
-    args: tuple[Any, ...], kwargs: dict[str, Any]
+    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    return tuple(map(_converted_argument, args)), {
-        name: _converted_argument(value) for name, value in kwargs.items()
-    }
+    """The arguments, converted where they will be called; others must stay what they are."""
+    if takes_functions(function):
+        changed = {name: _converted_argument(value) for name, value in kwargs.items()}
+        return tuple(map(_converted_argument, args)), changed
+    called = called_argument(function)
+    if type(called) is int and len(args) > called:
+        args = (*args[:called], _converted_function(args[called]), *args[called + 1 :])
+    if called is not None:
+        names = ("key", "func")
+        kwargs = {n: _converted_function(v) if n in names else v for n, v in kwargs.items()}
+    return args, kwargs
 
 
 def _converted_argument(value: Any) -> Any:

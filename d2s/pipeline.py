@@ -30,7 +30,7 @@ from d2s.converters.asserts import Asserts
 from d2s.converters.base import Context, Converter
 from d2s.converters.blocks import mark_unbound
 from d2s.converters.bool_ops import BoolOps
-from d2s.converters.calls import Calls, super_calls
+from d2s.converters.calls import Calls, name_super
 from d2s.converters.chains import FindChains, SwitchStmt
 from d2s.converters.compare import Compare
 from d2s.converters.declarations import Declarations
@@ -76,6 +76,7 @@ def run(unit: Unit, known: dict[str, object], until: str = "") -> tuple[gast.AST
 
     `known` are the values of its global names, as far as they are known.
     """
+    name_super(unit.tree, "__class__" in unit.free_names)
     names: set[str] = set()
     bound: set[str] = set()
     every = list(all_nodes(unit.tree))
@@ -95,7 +96,6 @@ def run(unit: Unit, known: dict[str, object], until: str = "") -> tuple[gast.AST
         every,
         bound,
         globals=visible,
-        super_calls=super_calls(unit.tree, "__class__" in unit.free_names),
     )
     tree = unit.tree
     for group in PASSES:

@@ -422,7 +422,8 @@ class Flow:
         walk = self._walk_inside
         block = Block()
         if isinstance(node, gast.TryStar):
-            walk = self._walk  # it stays as it is, its parts are no functions
+            # it stays as it is: its parts are no functions, and know what is bound around them
+            walk, block = self._walk, Block(shares=writes)
         else:
             block = self._block(node, set(), set(), seen, bound)
             self._marked |= named
@@ -571,7 +572,7 @@ def _writes_last(body: list[gast.stmt], name: str) -> bool:
         sides = (last.body, last.orelse)
         return not _binds([last.test], name) and all(_writes_last(s, name) for s in sides)
     if isinstance(last, gast.Assign) and len(last.targets) == 1:
-        return isinstance(last.targets[0], gast.Name)
+        return isinstance(last.targets[0], gast.Name) and not _binds([last.value], name)
     return not _binds([last], name)
 
 

@@ -224,7 +224,7 @@ def _annotated(body: list[gast.stmt]) -> set[str]:
     return {
         node.target.id
         for node in own_statements(body)
-        if isinstance(node, gast.AnnAssign) and isinstance(node.target, gast.Name)
+        if isinstance(node, gast.AnnAssign) and isinstance(node.target, gast.Name) and node.simple
     }
 
 

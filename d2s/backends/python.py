@@ -9,6 +9,7 @@ from typing import Any
 
 from d2s.backends.protocol import Backend, Handler, Thunk
 from d2s.errors import Error
+from d2s.frames import without_blocks
 from d2s.static import StaticFunction
 from d2s.values import Maybe
 
@@ -94,8 +95,7 @@ class PythonBackend:
             handler = None if self.is_internal(error) else handler_of(type(error), handlers)
             if handler is None:
                 raise
-            if error.__traceback__ is not None:
-                error.__traceback__ = error.__traceback__.tb_next  # not this frame
+            error.__traceback__ = without_blocks(error.__traceback__)
             handler(error)
         else:
             if orelse is not None:

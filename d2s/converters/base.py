@@ -26,8 +26,6 @@ class Context:
     flow: Flow | None = None
     #: names that mean a library (``jnp``) where the function was defined: name -> module or object
     globals: dict[str, object] = field(default_factory=dict)
-    #: by ``super()`` call in a method: the method's first parameter
-    super_calls: dict[int, str] = field(default_factory=dict)
     #: flags that end a `for` loop early, or tell that a `finally` left, by statement
     exits: dict[int, tuple[gast.stmt, list[str]]] = field(default_factory=dict)
     #: break flags that are asked for after the loop, by loop

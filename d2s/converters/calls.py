@@ -25,21 +25,14 @@ class Calls(Converter):
 
     def visit_Call(self, node: gast.Call) -> gast.expr:
         callee = node.func
-        if isinstance(callee, gast.Name) and callee.id == "super" and not node.args:
-            return self._super(node)
+        if getattr(node, "is_super", False):
+            return node
         if self._is_runtime(callee) or self._is_update(callee) or self._is_library(callee):
             return node
         if isinstance(callee, gast.Name) and self._is_exception(callee.id):
             return node
         node.func = quote_expression("d2s.fn(callee)", callee, callee=callee)
         return node
-
-    def _super(self, node: gast.Call) -> gast.expr:
-        """``super()`` looks into the frame of a method; blocks have frames of their own."""
-        first = self.context.super_calls.get(id(node))
-        if first is None:
-            return node
-        return quote_expression("super(__class__, first)", node, first=first)
 
     def _is_runtime(self, callee: gast.expr) -> bool:
         root = callee.value if isinstance(callee, gast.Attribute) else callee
@@ -72,9 +65,11 @@ class Calls(Converter):
         return module is not None and takes_no_functions(module, tuple(reversed(path)))
 
 
-def super_calls(tree: gast.AST, is_method: bool) -> dict[int, str]:
-    """The ``super()`` calls of methods, with the first parameter of the function they stand in."""
-    found: dict[int, str] = {}
+def name_super(tree: gast.AST, is_method: bool) -> None:
+    """``super()`` looks into the frame of its method, and blocks have frames of their own.
+
+    So it is told what it would find there, before anybody asks what the method reads.
+    """
     classes = [node for node in all_nodes(tree) if isinstance(node, gast.ClassDef)]
     for node in (inner for outer in [tree] * is_method + classes for inner in all_nodes(outer)):
         if not isinstance(node, FUNCTIONS):
@@ -82,6 +77,7 @@ def super_calls(tree: gast.AST, is_method: bool) -> dict[int, str]:
         parameters = [*node.args.posonlyargs, *node.args.args]
         body = [node.body] if isinstance(node, gast.Lambda) else node.body
         for call in own_nodes(body) if parameters else ():
-            if isinstance(call, gast.Call) and getattr(call.func, "id", "") == "super":
-                found[id(call)] = parameters[0].id
-    return found
+            is_super = isinstance(call, gast.Call) and getattr(call.func, "id", "") == "super"
+            if is_super and not call.args and not call.keywords:
+                told = quote_expression("f(__class__, first)", call, first=parameters[0].id)
+                call.args, call.is_super = told.args, True

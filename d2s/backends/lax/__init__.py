@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import jax.extend.source_info_util
 import jax.numpy as jnp
-from jax._src.core import trace_ctx
+from jax._src.core import eval_trace, trace_ctx
 
 from d2s.backends.lax import branches, channels, handlers, loops, regions, wrappers
 from d2s.backends.lax.builtin_calls import BUILTINS, has_traced, refuse, refuse_unrepeatable
@@ -35,7 +35,7 @@ class LaxBackend(PythonBackend):
         return regions.is_traced(value)
 
     def staging(self) -> bool:
-        return not trace_ctx.is_top_level()
+        return trace_ctx.trace is not eval_trace
 
     def cond(
         self,

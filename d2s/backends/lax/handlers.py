@@ -90,8 +90,9 @@ def try_finally(body: Thunk, final: Thunk) -> None:
     for (slot, _, _), value in zip(written, shown, strict=True):
         slot.set(value)
     left, replaced = _finish(final, certain)
+    goes_on = is_traced(left) or bool(left)
     for (slot, now, _), value in zip(written, shown, strict=True):
-        if slot.get() is value:
+        if not goes_on and slot.get() is value:
             slot.set(now)  # the `finally` left it alone, and what follows runs without a failure
     if certain is not None and scope.code is None:
         if not is_traced(left):

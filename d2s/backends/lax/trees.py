@@ -138,6 +138,13 @@ def nodes(value: Any) -> list[Any]:
     return [] if parts is None else [value, *(n for _, part in parts[0] for n in nodes(part))]
 
 
+_STRUCTURES = Mismatch(
+    "D2S010",
+    "the structures differ",
+    "the same kind of container with the same entries in the same order on both sides",
+)
+
+
 class Join:
     """Joins two values leaf by leaf; collects the leaves that become run-time values."""
 
@@ -162,17 +169,14 @@ class Join:
             return self._join_leaves(one, other, path)
         if first is None and second is None and _same_static(one, other):
             return one
+        if (first is None) is not (second is None) and one is not None and other is not None:
+            raise Difference(path, _STRUCTURES, one, other)
         raise Difference(path, _static_mismatch(one, other), one, other)
 
     def _join_parts(self, one: Any, other: Any, first: Any, second: Any, path: str) -> Any:
         names, others = [n for n, _ in first[0]], [n for n, _ in second[0]]
         if type(one) is not type(other) or names != others:
-            mismatch = Mismatch(
-                "D2S010",
-                "the structures differ",
-                "the same kind of container with the same entries in the same order on both sides",
-            )
-            raise Difference(path, mismatch, one, other)
+            raise Difference(path, _STRUCTURES, one, other)
         parts = [
             self.join(a, b, path + name)
             for (name, a), (_, b) in zip(first[0], second[0], strict=True)
