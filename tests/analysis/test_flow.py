@@ -19,7 +19,7 @@ def flow_of(source: str) -> tuple[Flow, gast.FunctionDef]:
     lines = textwrap.dedent(source).strip().splitlines(keepends=True)
     tree = gast.parse("".join(lines)).body[0]
     unit = Unit(tree, tree.name, "example.py", tuple(lines), ())
-    function, _ = run(unit, {}, until=FindChains.__name__)
+    function, *_ = run(unit, {}, until=FindChains.__name__)
     return Flow(function, Scopes()), function
 
 
@@ -909,7 +909,7 @@ READS |= {
                 k = y
             return A
         """,
-        "free 5 y",
+        "5 y, free 5 y",
     ),
 }
 

@@ -96,9 +96,9 @@ def test_statements(text: str, expected: str) -> None:
         assert told(text) == expected
 
 
-def test_functions_and_classes_read_what_stands_around_their_bodies() -> None:
+def test_functions_read_what_stands_around_their_bodies_and_classes_all() -> None:
     assert told("@a\ndef f(x=b, *, y=c): return d") == "early a b c"
-    assert told("@a\nclass C(b, k=c): d = e") == "early a b c"
+    assert told("@a\nclass C(b, k=c): d = e") == "early a b c e"
 
 
 def test_what_is_bound_before_is_not_early() -> None:

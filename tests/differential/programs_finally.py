@@ -499,6 +499,19 @@ def name_of_a_handler_in_its_body(n):
     return y
 
 
+@case((1,), (-1,))
+def two_names_bound_beside_a_raise(n):
+    try:
+        if n > 0:
+            raise KeyError
+        else:
+            y = 2
+            z = y + 1
+    except KeyError:
+        y = z = 10
+    return y, z
+
+
 @case((1,), (-1,), flavours=("static",))
 def name_of_a_handler_hides_a_variable(n):
     e = 5

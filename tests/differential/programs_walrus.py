@@ -356,6 +356,22 @@ def in_a_try(n):
 
 
 @case((3,), (0,))
+def before_a_failure_in_the_same_statement(n):
+    def fail(k):
+        if k > 0:
+            raise ValueError("positive")
+        return k
+
+    y = 0
+    try:
+        if n > -1:
+            z = (y := 1) + fail(n)
+    except ValueError:
+        n = 7
+    return y, n
+
+
+@case((3,), (0,))
 def deleted_and_bound_again(n):
     y = n
     del y

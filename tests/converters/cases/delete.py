@@ -140,5 +140,5 @@ def f(x):
     def g():
         nonlocal y
         y = d2s.delete('y', y)
-    d2s.call(g)
+    d2s.fn(g)()
     return y

@@ -83,8 +83,8 @@ def f(x):
             return 2
         case [a, *_]:
             return a
-        case [*_, b]:
-            return b
+        case [*rest, b]:
+            return rest, b
 
 # output
 
@@ -96,9 +96,10 @@ def f(x):
     elif (parts_7 := d2s.match_sequence(x, 1, 0)) is not None:
         a = parts_7[0]
         return a
-    elif (parts_9 := d2s.match_sequence(x, 0, 1)) is not None:
-        b = parts_9[0]
-        return b
+    elif (parts_9 := d2s.match_sequence(x, 0, 1, star=True)) is not None:
+        rest = parts_9[0]
+        b = parts_9[1]
+        return rest, b
 
 
 # case: mappings

@@ -136,7 +136,7 @@ def f(x):
     return x
 
 
-# case: an if inside writes through as well
+# case: an if inside hands out what it writes last
 
 def f(x):
     y = 0
@@ -153,14 +153,43 @@ def f(x):
 def f(x):
     y = 0
     def try_3():
-        nonlocal x
+        nonlocal x, y
+        def then_4(y):
+            return 1
+        def else_4(y):
+            return y
+        y = d2s.cond(x, then_4, else_4, y)
+        x = x[0]
+    def except_7(error_7):
+        pass
+    d2s.try_except(try_3, (KeyError, except_7))
+    return y
+
+
+# case: an if inside writes through where something may fail afterwards
+
+def f(x):
+    y = 0
+    try:
+        if x:
+            y = 1
+            y = x[y]
+    except KeyError:
+        pass
+    return y
+
+# output
+
+def f(x):
+    y = 0
+    def try_3():
         def then_4():
             nonlocal y
             y = 1
+            y = x[y]
         def else_4():
             pass
         d2s.cond(x, then_4, else_4)
-        x = x[0]
     def except_7(error_7):
         pass
     d2s.try_except(try_3, (KeyError, except_7))
@@ -211,7 +240,7 @@ def f(x):
     y = 0
     def try_3():
         nonlocal y
-        y = d2s.call(g, x)
+        y = d2s.fn(g)(x)
     def finally_6():
         nonlocal x
         x = y
@@ -233,9 +262,9 @@ def f(x):
     result = d2s.unbound()
     def try_2():
         nonlocal result
-        result = d2s.call(g, x)
+        result = d2s.fn(g)(x)
     def finally_5():
-        d2s.call(h, x)
+        d2s.fn(h)(x)
     d2s.try_finally(try_2, finally_5)
     return result
 
@@ -258,7 +287,7 @@ def f(xs):
         return d2s.not_(broke_2)
     def body_2(x, broke_2):
         def try_3():
-            d2s.call(g, x)
+            d2s.fn(g)(x)
         def finally_6():
             nonlocal broke_2
             left_6 = False
@@ -289,7 +318,7 @@ def f(x):
     y = d2s.unbound('y')
     def try_2():
         nonlocal y
-        y = d2s.call(g, x)
+        y = d2s.fn(g)(x)
     def finally_5():
         left_5 = False
         def then_5(left_5):
@@ -325,7 +354,7 @@ def f(x):
 def f(x):
     def try_2a():
         def try_2():
-            d2s.call(g, x)
+            d2s.fn(g)(x)
         def except_4(error_4):
             nonlocal x
             x = 1

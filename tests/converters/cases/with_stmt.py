@@ -56,14 +56,15 @@ def f(x, y):
     returned = False
     result = d2s.unbound()
     with d2s.manager(x):
-        def then_3():
-            nonlocal result, returned
+        def then_3(y, returned):
+            nonlocal result
             result = y
             returned = True
-        def else_3():
-            nonlocal y
+            return y, returned
+        def else_3(y, returned):
             y = y + 1
-        d2s.cond(y > 0, then_3, else_3)
+            return y, returned
+        y, returned = d2s.cond(y > 0, then_3, else_3, y, returned)
     def then_2():
         return result
     def else_2():
@@ -89,13 +90,13 @@ def f(xs, m):
         return d2s.not_(broke_2)
     def body_2(x, m, broke_2):
         with d2s.manager(m):
-            def then_4():
-                nonlocal broke_2
+            def then_4(m, broke_2):
                 broke_2 = True
-            def else_4():
-                nonlocal m
+                return m, broke_2
+            def else_4(m, broke_2):
                 m = x
-            d2s.cond(x > 3, then_4, else_4)
+                return m, broke_2
+            m, broke_2 = d2s.cond(x > 3, then_4, else_4, m, broke_2)
         return m, broke_2
     m, broke_2 = d2s.for_loop(xs, body_2, m, broke_2, test=test_2)
     return m
@@ -119,19 +120,18 @@ def f(m, x):
     through_2 = False
     with d2s.manager(m):
         with d2s.manager(m):
-            def then_4():
-                nonlocal result, returned
+            def then_4(returned):
+                nonlocal result
                 result = x
-                returned = True
-            def else_4():
-                pass
-            d2s.cond(x > 0, then_4, else_4)
-        def then_6():
-            nonlocal x
-            x = x + 1
-        def else_6():
-            pass
-        d2s.cond(d2s.not_(returned), then_6, else_6)
+                return True
+            def else_4(returned):
+                return returned
+            returned = d2s.cond(x > 0, then_4, else_4, returned)
+        def then_6(x):
+            return x + 1
+        def else_6(x):
+            return x
+        x = d2s.cond(d2s.not_(returned), then_6, else_6, x)
         through_2 = True
     def then_2(returned):
         return False
