@@ -206,7 +206,7 @@ SCENARIOS = {
     183: "errors-raises_on_two_paths finally-context_and_cause",
     184: "tests/test_emit.py",
     186: "tests/analysis/test_flow.py tests/analysis/test_scopes.py tests/analysis/test_order.py",
-    187: "tests/differential/test_matrix.py",
+    187: "tests/fuzz/test_fuzz.py tests/differential/test_matrix.py",
     188: "match-in_a_while_loop walrus-in_the_test_of_a_while "
     "finally-name_of_a_handler_in_its_body finally-groups",
     # other

@@ -51,14 +51,10 @@ ROOT = Path(__file__).parents[2]
 #: programs that d2s does not run as Python does; each must fail, so that none is forgotten here
 KNOWN = {
     "calls-clashing_keywords": "the message names a function of d2s",
-    "del-inner_function_deletes": "the name is read unasked",
-    "del-inner_function_deletes_twice": "a deleted name is deleted again",
-    "del-inner_function_deletes_under_a_condition": "the name is read unasked",
     "finally-break_in_finally_swallows": "a write after the failure is seen",
     "finally-continue_in_finally": "a write after the failure is seen",
     "finally-two_names_bound_beside_a_raise": "a name comes out as a mark",
     "match-a_run_time_bool_is_a_singleton": "`is True` of a run-time bool is false",
-    "match-integers_at_the_end_of_their_type": "the choice leaves the range of the type",
     "walrus-before_a_failure_in_the_same_statement": "the name is handed out, not written through",
 }
 if sys.version_info < (3, 12):

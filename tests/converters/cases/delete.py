@@ -139,6 +139,6 @@ def f(x):
     y = x
     def g():
         nonlocal y
-        y = d2s.delete('y', y)
+        y = d2s.delete('y', d2s.read(y, free=True))
     d2s.fn(g)()
-    return y
+    return d2s.read(y)
