@@ -157,7 +157,7 @@ def singletons(x):
     return "other"
 
 
-@case((1,), (0,))
+@case((1,), (0,), error_ok=codes.TRUTH)
 def a_run_time_bool_is_a_singleton(n):
     match n > 0:
         case True:

@@ -54,7 +54,6 @@ KNOWN = {
     "finally-break_in_finally_swallows": "a write after the failure is seen",
     "finally-continue_in_finally": "a write after the failure is seen",
     "finally-two_names_bound_beside_a_raise": "a name comes out as a mark",
-    "match-a_run_time_bool_is_a_singleton": "`is True` of a run-time bool is false",
     "walrus-before_a_failure_in_the_same_statement": "the name is handed out, not written through",
 }
 if sys.version_info < (3, 12):
