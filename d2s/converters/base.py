@@ -50,7 +50,7 @@ class Converter:
     statements) in its place. It never looks at other functions and never runs an analysis itself.
     """
 
-    #: node classes that no longer occur once the converter has run; checked by the tests
+    #: node classes of the source that no longer occur once the converter has run (tests check it)
     removes: tuple[type[gast.AST], ...] = ()
 
     def __init__(self, context: Context) -> None:

@@ -9,10 +9,17 @@ import gast
 import pytest
 
 from d2s.analysis import Flow, Scopes
+from d2s.converters.chains import FindChains
+from d2s.parser import Unit
+from d2s.pipeline import run
 
 
 def flow_of(source: str) -> tuple[Flow, gast.FunctionDef]:
-    function = gast.parse(textwrap.dedent(source).strip()).body[0]
+    """The flow of the function as it is when blocks become functions: `del` and chains are gone."""
+    lines = textwrap.dedent(source).strip().splitlines(keepends=True)
+    tree = gast.parse("".join(lines)).body[0]
+    unit = Unit(tree, tree.name, "example.py", tuple(lines), ())
+    function, *_ = run(unit, {}, until=FindChains.__name__)
     return Flow(function, Scopes()), function
 
 
@@ -361,6 +368,223 @@ BLOCKS = {
     ),
 }
 
+BLOCKS |= {
+    "what a with wrote may be read after a failure": (
+        """
+        def f(m, x):
+            y = 0
+            with m as n:
+                if x:
+                    y = n
+                    t = y
+                y = y + 1
+            return y
+        """,
+        "4 if: shares y",
+    ),
+    "a name that only the with reads is its own": (
+        """
+        def f(m, x):
+            with m:
+                if x:
+                    y = 1
+                else:
+                    y = 2
+                x = y
+            return x
+        """,
+        "3 if: gives y",
+    ),
+    "a with in a loop is part of its body": (
+        """
+        def f(m, x):
+            while x:
+                with m as y:
+                    x = y
+            return x
+        """,
+        "2 while: takes x, gives x",
+    ),
+    "a finally reads what the try wrote": (
+        """
+        def f(x):
+            y = 0
+            try:
+                y = x[0]
+                x = x[1]
+            finally:
+                z = y
+            return z
+        """,
+        "3 try: shares x y z, fresh z",
+    ),
+    "a block in a try writes through only what is seen outside": (
+        """
+        def f(x):
+            y = z = 0
+            try:
+                if x:
+                    y = 1
+                    z = 2
+            finally:
+                h(y)
+            return x
+        """,
+        """
+        3 try: shares y
+        4 if: shares y
+        """,
+    ),
+    "a deletion is a write": (
+        """
+        def f(x):
+            y = x
+            if x:
+                del y
+            return y
+        """,
+        "3 if: takes y, gives y",
+    ),
+    "a deletion in a loop is seen by the next iteration": (
+        """
+        def f(xs):
+            y = 0
+            for x in xs:
+                z = y
+                if x:
+                    del y
+            return xs
+        """,
+        """
+        3 for: takes y, gives y
+        5 if: takes y, gives y
+        """,
+    ),
+    "what nobody reads after its deletion is no state": (
+        """
+        def f(xs):
+            for x in xs:
+                y = x
+                del y
+            return xs
+        """,
+        "2 for:",
+    ),
+    "a test binds for the block": (
+        """
+        def f(x):
+            if (y := x) > 0:
+                z = y
+            else:
+                z = -y
+            return z
+        """,
+        "2 if: gives z",
+    ),
+    "a test that may not bind": (
+        """
+        def f(x):
+            if x > 0 and (y := x):
+                z = y
+            else:
+                z = 0
+            return z
+        """,
+        "2 if: gives z, fresh y",
+    ),
+    "a global name is no state": (
+        """
+        def f(x):
+            global count
+            while x:
+                count = count + x
+                x = x - 1
+            return count
+        """,
+        "3 while: takes x, gives x, globals count",
+    ),
+    "one block of a global, another without": (
+        """
+        def f(x):
+            global count, total
+            if x:
+                count = 1
+            if x:
+                total = y = 2
+            return y
+        """,
+        """
+        3 if: globals count
+        5 if: takes y, gives y, globals total, fresh y
+        """,
+    ),
+    "a class reads at once, its methods later": (
+        """
+        def f(x):
+            y = z = 0
+            if x:
+                y = 1
+                z = 2
+            class A:
+                k = y
+                def g(self):
+                    return z
+            return A
+        """,
+        "3 if: takes y, gives y, shares z",
+    ),
+    "a class is a name like others": (
+        """
+        def f(x):
+            if x:
+                class A:
+                    pass
+            else:
+                A = None
+            return A
+        """,
+        "2 if: gives A",
+    ),
+    "so is a module": (
+        """
+        def f(x):
+            if x:
+                import os.path
+                from math import pi as p, e
+            else:
+                os = p = e = None
+            return os, p
+        """,
+        "2 if: gives os p",
+    ),
+    "a chain is one block": (
+        """
+        def f(n, x, y):
+            if n == 0:
+                x = 1
+            elif n == 1:
+                y = 2
+            else:
+                y = t = 3
+            return x, y
+        """,
+        "2 switch: takes x y, gives x y",
+    ),
+    "a chain that binds on every side takes nothing": (
+        """
+        def f(n, x):
+            if n == 0:
+                y = x
+            elif n == 1:
+                y = 2
+            else:
+                raise ValueError
+            return y
+        """,
+        "2 switch: gives y",
+    ),
+}
+
 
 @pytest.mark.parametrize("source, expected", BLOCKS.values(), ids=BLOCKS)
 def test_blocks(source: str, expected: str) -> None:
@@ -538,6 +762,154 @@ READS = {
             return y, G
         """,
         "",
+    ),
+}
+
+READS |= {
+    "after a deletion": (
+        """
+        def f(x):
+            y = x
+            del y
+            return y
+        """,
+        "4 y",
+    ),
+    "after a deletion in a branch": (
+        """
+        def f(x):
+            y = x
+            if x:
+                del y
+            y = y + 1
+            return y
+        """,
+        "5 y",
+    ),
+    "before the deletion in a loop": (
+        """
+        def f(xs):
+            y = 0
+            for x in xs:
+                z = y
+                del y
+            y = 1
+            return y
+        """,
+        "4 y, 5 y",
+    ),
+    "what is deleted and bound again": (
+        """
+        def f(x):
+            y = x
+            del y
+            y = 2
+            return y
+        """,
+        "",
+    ),
+    "what a with may not have reached, where a block asks for it": (
+        """
+        def f(m, x):
+            with m:
+                y = x
+            if x:
+                y = y + 1
+            return y
+        """,
+        "5 y, 6 y",
+    ),
+    "what a with may not have reached, and Python says so": (
+        """
+        def f(m, x):
+            with m:
+                y = x
+            return y
+        """,
+        "",
+    ),
+    "the name of a with is bound": (
+        """
+        def f(m, x):
+            with m as y:
+                if x:
+                    x = y
+            return x, y
+        """,
+        "",
+    ),
+    "in a finally": (
+        """
+        def f(x):
+            try:
+                y = x[0]
+            finally:
+                h(y)
+            return y
+        """,
+        "5 y",
+    ),
+    "after handlers for groups": (
+        """
+        def f(x):
+            try:
+                y = x[0]
+            except* ValueError:
+                y = 0
+            if x:
+                y = y + 1
+            return y
+        """,
+        "7 y, 8 y",
+    ),
+    "what the last operand bound": (
+        """
+        def f(x):
+            if x > 0 and (y := x) > 1:
+                x = y
+            return y
+        """,
+        "3 y, 4 y",
+    ),
+    "what a test of Python's own bound is there": (
+        """
+        def f(x):
+            if x is not None and (y := x) > 1:
+                x = y
+            return x
+        """,
+        "",
+    ),
+    "what the first operand bound": (
+        """
+        def f(x):
+            if (y := x) > 0 and x > 1:
+                x = y
+            return y
+        """,
+        "",
+    ),
+    "of a chain": (
+        """
+        def f(n):
+            if n == 0:
+                y = 1
+            elif n == 1:
+                y = 2
+            return y
+        """,
+        "6 y",
+    ),
+    "in the body of a class": (
+        """
+        def f(x):
+            if x:
+                y = 1
+            class A:
+                k = y
+            return A
+        """,
+        "5 y, free 5 y",
     ),
 }
 

@@ -136,7 +136,7 @@ def f(x):
     return x
 
 
-# case: an if inside writes through as well
+# case: an if inside hands out what it writes last
 
 def f(x):
     y = 0
@@ -153,14 +153,43 @@ def f(x):
 def f(x):
     y = 0
     def try_3():
-        nonlocal x
+        nonlocal x, y
+        def then_4(y):
+            return 1
+        def else_4(y):
+            return y
+        y = d2s.cond(x, then_4, else_4, y)
+        x = x[0]
+    def except_7(error_7):
+        pass
+    d2s.try_except(try_3, (KeyError, except_7))
+    return y
+
+
+# case: an if inside writes through where something may fail afterwards
+
+def f(x):
+    y = 0
+    try:
+        if x:
+            y = 1
+            y = x[y]
+    except KeyError:
+        pass
+    return y
+
+# output
+
+def f(x):
+    y = 0
+    def try_3():
         def then_4():
             nonlocal y
             y = 1
+            y = x[y]
         def else_4():
             pass
         d2s.cond(x, then_4, else_4)
-        x = x[0]
     def except_7(error_7):
         pass
     d2s.try_except(try_3, (KeyError, except_7))
@@ -193,3 +222,167 @@ def f(x):
 
 def f(x):
     raise x
+
+
+# case: finally
+
+def f(x):
+    y = 0
+    try:
+        y = g(x)
+    finally:
+        x = y
+    return x
+
+# output
+
+def f(x):
+    y = 0
+    def try_3():
+        nonlocal y
+        y = d2s.fn(g)(x)
+    def finally_6():
+        nonlocal x
+        x = y
+    d2s.try_finally(try_3, finally_6)
+    return x
+
+
+# case: a return in the try, after which the finally runs
+
+def f(x):
+    try:
+        return g(x)
+    finally:
+        h(x)
+
+# output
+
+def f(x):
+    result = d2s.unbound()
+    def try_2():
+        nonlocal result
+        result = d2s.fn(g)(x)
+    def finally_5():
+        d2s.fn(h)(x)
+    d2s.try_finally(try_2, finally_5)
+    return result
+
+
+# case: a finally that leaves swallows the exception
+
+def f(xs):
+    for x in xs:
+        try:
+            g(x)
+        finally:
+            break
+    return 0
+
+# output
+
+def f(xs):
+    broke_2 = False
+    def test_2(broke_2):
+        return d2s.not_(broke_2)
+    def body_2(x, broke_2):
+        def try_3():
+            d2s.fn(g)(x)
+        def finally_6():
+            nonlocal broke_2
+            left_6 = False
+            broke_2 = True
+            left_6 = True
+            return left_6
+        d2s.try_finally(try_3, finally_6)
+        return broke_2
+    broke_2 = d2s.for_loop(xs, body_2, broke_2, test=test_2)
+    return 0
+
+
+# case: a finally that may leave
+
+def f(x):
+    try:
+        y = g(x)
+    finally:
+        if x > 0:
+            return x
+    return y
+
+# output
+
+def f(x):
+    returned = False
+    result = d2s.unbound()
+    y = d2s.unbound('y')
+    def try_2():
+        nonlocal y
+        y = d2s.fn(g)(x)
+    def finally_5():
+        left_5 = False
+        def then_5(left_5):
+            nonlocal result, returned
+            result = x
+            returned = True
+            return True
+        def else_5(left_5):
+            return left_5
+        left_5 = d2s.cond(x > 0, then_5, else_5, left_5)
+        return left_5
+    d2s.try_finally(try_2, finally_5)
+    def then_2():
+        return result
+    def else_2():
+        return d2s.read(y)
+    return d2s.cond(returned, then_2, else_2)
+
+
+# case: handlers and finally
+
+def f(x):
+    try:
+        g(x)
+    except ValueError:
+        x = 1
+    finally:
+        x = x + 1
+    return x
+
+# output
+
+def f(x):
+    def try_2a():
+        def try_2():
+            d2s.fn(g)(x)
+        def except_4(error_4):
+            nonlocal x
+            x = 1
+        d2s.try_except(try_2, (ValueError, except_4))
+    def finally_7():
+        nonlocal x
+        x = x + 1
+    d2s.try_finally(try_2a, finally_7)
+    return x
+
+
+# case: the body of a class runs as it is
+
+def f(x):
+    class A:
+        try:
+            y = x
+        except ValueError:
+            y = 0
+    return A
+
+
+# case: so does a generator
+
+def f(x):
+    def g():
+        try:
+            yield x
+        finally:
+            x[0] = 1
+    return g

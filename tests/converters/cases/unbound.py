@@ -51,7 +51,7 @@ def f(c):
     def else_2(y):
         return y
     y = d2s.cond(c, then_2, else_2, y)
-    d2s.read(y)
+    y = d2s.read(y)
     y += 1
     return y
 

@@ -1,0 +1,288 @@
+"""Programs whose state is in entries and attributes of objects."""
+
+import jax.numpy as jnp
+
+from . import codes
+from .harness import case
+
+
+class Cell:
+    def __init__(self, **values):
+        self.__dict__.update(values)
+
+
+class Watched:
+    """A property that must be read only where the program reads it."""
+
+    def __init__(self):
+        self.reads = 0
+
+    @property
+    def value(self):
+        self.reads += 1
+        return 5.0
+
+
+class Strict:
+    def __getattr__(self, name):
+        raise RuntimeError(f"nobody asked for {name}")
+
+
+@case((1.0,), (-1.0,), grad=True)
+def entry_of_a_dict_in_a_branch(x):
+    d = {"k": x, "other": 1.0}
+    if x > 0:
+        d["k"] = d["k"] * 2
+    return d
+
+
+@case((1.0,), (-1.0,))
+def entry_of_a_list_in_a_branch(x):
+    items = [x, 1.0]
+    if x > 0:
+        items[0] = x * 3
+    else:
+        items[-1] = 7.0
+    return items
+
+
+@case((1.0,), (-1.0,), error_ok=(*codes.CHANGE, *codes.STRUCTURE))
+def new_key_on_one_side(x):
+    d = {"k": x}
+    if x > 0:
+        d["new"] = 1.0
+    return d
+
+
+@case((1.0,), (-1.0,), error_ok=(*codes.CHANGE, *codes.STRUCTURE))
+def new_key_in_else_of_a_nested_dict(x):
+    d = {"in": {"k": x}}
+    if x > 0:
+        d["in"]["k"] = 2.0
+    else:
+        d["in"]["new"] = x
+    return d
+
+
+@case((1.0,), (-1.0,), error_ok=codes.CHANGE)
+def new_key_on_both_sides(x):
+    d = {}
+    if x > 0:
+        d["k"] = x
+    else:
+        d["k"] = -x
+    return d
+
+
+@case((3,), (0,))
+def entry_of_a_dict_in_a_while(n):
+    d = {"i": 0, "sum": 0}
+    while d["i"] < n:
+        d["i"] = d["i"] + 1
+        d["sum"] = d["sum"] + d["i"]
+    return d
+
+
+@case((3,), (0,))
+def entries_of_a_list_in_a_for(n):
+    items = [0, 1]
+    count = 0
+    for i in range(n):
+        items[0], items[1] = items[1], items[0] + items[1]
+        count = count + 1
+    return items, count
+
+
+@case((1.0,), (-1.0,))
+def attribute_in_a_branch(x):
+    c = Cell(a=x, b=1.0)
+    if x > 0:
+        c.a = c.a + 1
+    else:
+        c.b = x
+    return c.a, c.b
+
+
+@case((1.0,), (-1.0,), error_ok=(*codes.CHANGE, *codes.UNBOUND, *codes.OBJECTS))
+def attribute_without_a_value_before(x):
+    c = Cell()
+    if x > 0:
+        c.a = x
+    return hasattr(c, "a") and c.a
+
+
+@case((1.0,), (-1.0,))
+def several_attributes(x):
+    c, d = Cell(v=x, w=1.0), Cell(v=2.0)
+    if x > 0:
+        c.v, d.v = d.v, c.v
+    else:
+        c.w = d.v + x
+    return c.v, c.w, d.v
+
+
+@case((4,), (0,))
+def attribute_in_a_while(n):
+    c = Cell(i=0, total=0)
+    while c.i < n:
+        if c.i % 2 == 0:
+            c.total = c.total + c.i
+        c.i += 1
+    return c.total, c.i
+
+
+@case((4,), (0,), error_ok=(*codes.CHANGE, *codes.UNBOUND, *codes.OBJECTS))
+def attribute_made_in_a_loop(n):
+    c = Cell()
+    for i in range(n):
+        c.last = i
+    return getattr(c, "last", -1)
+
+
+@case((4,), (1,))
+def object_made_in_a_loop_is_local(n):
+    total = 0
+    for i in range(n):
+        c = Cell(v=i)
+        c.v = c.v + 1
+        total = total + c.v
+    return total
+
+
+@case((3,), (0,))
+def objects_in_containers(n):
+    cells = [Cell(v=0), Cell(v=10)]
+    named = {"c": cells[1]}
+    for i in range(n):
+        cells[0].v = cells[0].v + i
+        named["c"].v = named["c"].v - 1
+    return cells[0].v, cells[1].v, named["c"] is cells[1]
+
+
+@case((1.0,), (-1.0,))
+def two_names_for_one_list(x):
+    a = [x, 0.0]
+    b = a
+    if x > 0:
+        a[1] = 5.0
+    b[0] = b[0] + 1
+    return a, b, a is b
+
+
+@case((1,), (0,))
+def variable_and_literal_subscripts(k):
+    items = [10, 20]
+    d = {"a": 1, "b": 2}
+    for key in ("a", "b"):
+        if k > 0:
+            d[key] = d[key] * 10
+    for j in range(2):
+        items[j] = items[j] + k
+    return items, d
+
+
+@case((1.0,), (-1.0,))
+def slice_kept_in_a_local(x):
+    items = [x, 2.0, 3.0]
+    part = items[:2]
+    if x > 0:
+        part[0] = 9.0
+    return items, part
+
+
+@case((1.0,), (-1.0,))
+def properties_are_read_only_where_the_program_reads(x):
+    w = Watched()
+    for _ in range(2):
+        if x > 0:
+            x = x + 1
+    y = w.value
+    return x + y, w.reads
+
+
+@case((1.0,), (-1.0,))
+def objects_that_nobody_touches(x):
+    s = Strict()
+    keep = [s]
+    while x < 3:
+        x = x + 1
+        if x > 2:
+            x = x + 1
+    return x, keep[0] is s
+
+
+@case((1.0,), (-1.0,))
+def array_entries_of_a_dict(x):
+    d = {"w": jnp.zeros(2), "n": 0}
+    for i in range(3):
+        d["w"] = d["w"].at[i % 2].add(x)
+        if x > 0:
+            d["n"] += 1
+    return d
+
+
+@case((2,), (0,))
+def method_that_changes_its_object(n):
+    class Counter:
+        def __init__(self):
+            self.total = 0
+
+        def add(self, k):
+            if k > 0:
+                self.total += k
+            return self
+
+    c = Counter()
+    for i in range(n):
+        c.add(i).add(1)
+    return c.total
+
+
+@case((3,), (0,))
+def state_changed_by_a_helper(n):
+    def push(d, v):
+        d["v"] = d["v"] * 2 + v
+
+    d = {"v": 1}
+    for i in range(n):
+        push(d, i)
+    return d["v"]
+
+
+@case((1.0,), (-1.0,), flavours=("static", "traced"), error_ok=codes.EFFECT)
+def attribute_of_a_closed_over_object(x):
+    if x > 0:
+        SHARED.v = x
+    return x
+
+
+SHARED = Cell(v=0.0)
+
+
+@case((1.0,), (2.0,), error_ok=codes.EFFECT)
+def constant_attribute_of_a_global_object(x):
+    SHARED.v = 5.0
+    return x
+
+
+@case((1.0,), (-1.0,), error_ok=codes.EFFECT)
+def list_changed_before_an_exception(x):
+    LOG.append(1)
+    if x < 0:
+        raise ValueError("negative")
+    return x
+
+
+@case((1.0,), (-1.0,), error_ok=codes.EFFECT)
+def list_changed_before_a_sure_exception(x):
+    LOG.append(1)
+    raise ValueError("always")
+
+
+@case((1.0, [0]), (-1.0, [0]), keep=(1,), error_ok=codes.EFFECT)
+def argument_changed_before_an_exception(x, log):
+    log.append(1)
+    raise ValueError("always")
+
+
+LOG: list[int] = []
