@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import operator
 import types
+import weakref
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -228,18 +229,28 @@ def _call(function: Any, *args: Any) -> Any:
 def _python(function: types.FunctionType) -> Any:
     if "__d2s_bound__" not in function.__dict__:
         if conversion.is_made_by_d2s(function):
-            return functools.partial(_call_converted, function, function)
+            return functools.partial(_call_converted, lambda: function, function)
         if conversion.runs_as_it_is(function):
             return _as_it_is(function)
     known = conversion.bound(function)
     if known.is_leaf and not Watching.count:
         return known.made
-    return functools.partial(_call_converted, function, known.made)
+    return known.caller or _caller(function, known)
 
 
-def _call_converted(function: Any, made: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+def _caller(function: types.FunctionType, known: conversion.Bound) -> Any:
+    # a reference to the function itself would keep it alive for as long as itself
+    made = functools.partial(_call_converted, weakref.ref(function), known.made)
+    vars(made).update(__qualname__=function.__qualname__, __module__=function.__module__)
+    known.caller = made
+    return made
+
+
+def _call_converted(
+    function: Callable[[], Any], made: Callable[..., Any], /, *args: Any, **kwargs: Any
+) -> Any:
     if Watching.count:
-        active().enter(function)
+        active().enter(function())
     with deep:
         return made(*args, **kwargs)
 
