@@ -32,6 +32,7 @@ from d2s.converters.blocks import mark_unbound
 from d2s.converters.bool_ops import BoolOps
 from d2s.converters.calls import Calls, name_super
 from d2s.converters.chains import FindChains, SwitchStmt
+from d2s.converters.class_bodies import ClassBodies
 from d2s.converters.compare import Compare
 from d2s.converters.declarations import Declarations
 from d2s.converters.delete import Delete
@@ -68,7 +69,7 @@ PASSES: tuple[tuple[type[Converter], ...], ...] = (
 )
 
 #: what may be converted in the body of a class: functions made there would not see its names
-_IN_CLASSES = (UnboundReads, Calls)
+_IN_CLASSES = (UnboundReads, Calls, ClassBodies)
 
 
 def run(unit: Unit, known: dict[str, object], until: str = "") -> tuple[gast.AST, str, set[str]]:

@@ -71,15 +71,6 @@ class Loop:
     continued: str | None = None
 
 
-@dataclass
-class Final:
-    """The `finally` around the statements being rewritten: to leave it is to forget all else."""
-
-    loop: Loop | None
-    left: str
-    forgets: list[str]
-
-
 class Exits(Converter):
     """Leaves `return` only at the end of branches and functions; no `break`, no `continue`."""
 
@@ -94,8 +85,8 @@ class _Function:
     def __init__(self, context: Context, node: gast.FunctionDef) -> None:
         self._context, self._node = context, node
         self._returned = self._value = ""
+        self._flag_line: int | None = None
         self._depth = 0
-        self._finals: list[Final] = []
 
     def run(self) -> list[gast.stmt]:
         body = self._tail(self._node.body, depth=0, end=[])
@@ -114,7 +105,9 @@ class _Function:
 
     def _flags(self) -> tuple[str, str]:
         if not self._returned:
-            self._returned, self._value = self._context.names.fresh("returned", "result")
+            self._returned, self._value = self._context.names.fresh(
+                "returned", "result", line=self._flag_line
+            )
         return self._returned, self._value
 
     # -- where `return` can stay ------------------------------------------------------------------
@@ -194,20 +187,16 @@ class _Function:
                 what = node.value or quote_expression("None", node)
                 done += quote("value = what", node, value=value, what=what)
                 done += quote("returned = True", node, returned=returned)
-                return [*done, *self._leave_finals(node, self._finals, returned)]
+                return done
             if isinstance(node, gast.Raise):
                 return [*done, node]
             if isinstance(node, gast.Break):
                 assert loop is not None, "Python refuses a break outside a loop"
-                done += quote("broke = True", node, broke=self._broke(loop))
-                inside = [final for final in self._finals if final.loop is loop]
-                return [*done, *self._leave_finals(node, inside, self._broke(loop))]
+                return [*done, *quote("broke = True", node, broke=self._broke(loop))]
             if isinstance(node, gast.Continue):
                 assert loop is not None, "Python refuses a continue outside a loop"
                 if loop.continued is not None:
                     done += quote("continued = True", node, continued=loop.continued)
-                inside = [final for final in self._finals if final.loop is loop]
-                done += self._leave_finals(node, inside, loop.continued or "")
                 return [*done, *([] if done else quote("pass", node))]
             if isinstance(node, gast.If) and _leaves(node):
                 return [*done, *self._flagged_if(node, rest, loop)]
@@ -283,28 +272,43 @@ class _Function:
         ]
 
     def _flagged_finally(self, node: gast.Try, loop: Loop | None) -> list[gast.stmt]:
-        asked = self._asked(gast.Try(node.body, [], [], []), loop)
+        pending = self._asked(gast.Try(node.body, [], [], []), loop)
         node.body = self._flagged(node.body, loop)
-        leaves = any(_leaves(statement) for statement in node.finalbody)
-        if not leaves:
+        at = node.finalbody[0]
+        if not any(_leaves(statement) for statement in node.finalbody):
             node.finalbody = self._flagged(node.finalbody, loop)
             return [node]
-        (left,) = self._context.names.fresh("left", line=node.finalbody[0].lineno)
-        asked = list(dict.fromkeys([*asked, *self._asked(gast.If(None, node.finalbody, []), loop)]))
-        self._finals.append(Final(loop, left, asked))
-        body = self._flagged(node.finalbody, loop)
-        self._finals.pop()
-        self._context.exits[id(node)] = (node, [left])
-        node.finalbody = [*quote("left = False", node.finalbody[0], left=left), *body]
+        # it has flags of its own: those of the body may be set, and must not keep it from anything
+        if any(map(_returns, node.finalbody)):
+            self._flags()
+        outer = self._returned, self._value, self._flag_line
+        self._returned, self._value, self._flag_line = "", "", at.lineno
+        own = None if loop is None else Loop(at.lineno)
+        if own is not None and gast.Continue in {
+            type(n) for s in node.finalbody for n in _exits(s)
+        }:
+            (own.continued,) = self._context.names.fresh("continued", line=at.lineno)
+        body = self._flagged(node.finalbody, own)
+        returned, value = self._returned, self._value
+        self._returned, self._value, self._flag_line = outer
+        ways = []
+        if returned:
+            keep = quote("value = own", at, value=outer[1], own=value)
+            ways.append((returned, outer[0], keep))
+        if own is not None and loop is not None:
+            ways += [(own.broke, self._broke(loop), [])] if own.broke else []
+            ways += [(own.continued, loop.continued or "", [])] if own.continued else []
+        node.finalbody = [*self._forget([flag for flag, _, _ in ways], at)]
+        if returned:
+            node.finalbody += quote("value = d2s.unbound()", at, value=value)
+        node.finalbody += body
+        for flag, meant, keep in ways:
+            forgotten = self._forget([f for f in pending if f != meant], at)
+            set_it = quote("flag = True", at, flag=meant) if meant else []
+            then = [*keep, *set_it, *forgotten] or quote("pass", at)
+            node.finalbody += quote("if flag: then", at, flag=flag, then=then)
+        self._context.exits[id(node)] = (node, [flag for flag, _, _ in ways])
         return [node]
-
-    def _leave_finals(self, at: gast.stmt, finals: list[Final], flag: str) -> list[gast.stmt]:
-        """An exit in a `finally` that leaves it, and what the `try` wanted to do is forgotten."""
-        done: list[gast.stmt] = []
-        for final in finals:
-            done += self._forget([f for f in final.forgets if f != flag], at)
-            done += quote("left = True", at, left=final.left)
-        return done
 
     def _forget(self, flags: list[str], at: gast.AST) -> list[gast.stmt]:
         return [s for flag in flags for s in quote("flag = False", at, flag=flag)]

@@ -96,7 +96,9 @@ class TryStmt(Converter):
         (final,) = self.context.names.fresh("finally", line=at.lineno)
         _, left = self.context.exits.get(id(node), (node, []))
         # a `finally` that leaves swallows the exception, so it says whether it left
-        inside = [*node.finalbody, *quote("return left", at, left=left)] if left else node.finalbody
+        inside = node.finalbody
+        if left:
+            inside = [*inside, *quote(f"return {' or '.join(left)}", at)]
         return [
             *function(final, [], self.block(node), inside, at),
             *quote("d2s.try_finally(body, final)", node, body=body, final=final),
