@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import heapq
 import itertools
+from collections import deque
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +14,7 @@ import pytest
 import d2s
 
 from .differential.harness import check
+from .test_parser import load
 from .trap_programs import counts_down
 
 
@@ -347,3 +350,217 @@ def test_no_tracer_is_left_behind():
     with pytest.raises(d2s.Error, match="D2S024"):
         d2s.to_static(keeps)(jnp.float32(1))
     assert not any(isinstance(v, jax.core.Tracer) for v in held)
+
+
+class Net:
+    """A holder of weights."""
+
+
+net = Net()
+net.a = net.b = jnp.ones(2)
+net.s = jnp.float32(2.0)
+net.mean = jnp.float32(0.0)
+
+
+def tied(x):
+    return x * net.a + 10 * net.b
+
+
+def captured_number(x):
+    return x * float(net.s)
+
+
+def captured_text(x):
+    return x if f"{net.s:.1f}" == "2.0" else -x
+
+
+def captured_length(x):
+    for _ in range(int(net.s)):
+        x = x + 1
+    return x
+
+
+def test_tied_arrays_are_two_paths(monkeypatch):
+    static = d2s.to_static(tied)
+    for _ in range(2):
+        assert float(static(jnp.float32(1))[0]) == 11.0
+    monkeypatch.setattr(net, "b", jnp.zeros(2))
+    for _ in range(2):
+        assert float(static(jnp.float32(1))[0]) == 1.0
+
+
+@pytest.mark.parametrize("function", [captured_number, captured_text, captured_length])
+def test_captured_arrays_as_python_values_are_not_stale(function, monkeypatch):
+    static = d2s.to_static(function)
+    for weight in (2.0, 3.0, 2.0):
+        monkeypatch.setattr(net, "s", jnp.float32(weight))
+        for x in (1.0, 4.0):
+            try:
+                got = float(static(jnp.float32(x)))
+            except d2s.Error as error:
+                assert error.code == "D2S020"
+            else:
+                assert got == float(function(jnp.float32(x)))
+
+
+def changes_arguments(items, table, array, x):
+    items.append(x)
+    table["k"] = x
+    array[0] = x
+    return len(items)
+
+
+def changes_an_alias(p, q, x):
+    p[0] = x
+    return q[0]
+
+
+def test_changes_of_arguments_are_not_lost():
+    static = d2s.to_static(changes_arguments)
+    for _ in range(2):
+        items, table, array = [1.0], {}, np.zeros(2)
+        with pytest.raises((d2s.Error, TypeError)):
+            static(items, table, array, 5.0)
+        assert (items, table, list(array)) == ([1.0], {}, [0.0, 0.0])
+    static = d2s.to_static(changes_an_alias)
+    for _ in range(2):
+        both = [0.0]
+        with pytest.raises(d2s.Error) as caught:
+            static(both, both, 9.0)
+        assert caught.value.code == "D2S024"
+        assert both == [0.0]
+    both = [0.0]
+    assert d2s.convert(changes_an_alias)(both, both, 9.0) == 9.0
+
+
+def numpy_aliases(x):
+    a = np.zeros(3)
+    b = a
+    a[0] = x
+
+    def fill(v):
+        v[1] = x
+
+    fill(a)
+    row = a[2:]
+    row += x
+    return b
+
+
+def test_numpy_aliases_and_views():
+    assert list(d2s.convert(numpy_aliases)(5.0)) == [5.0, 5.0, 5.0]
+    static = d2s.to_static(numpy_aliases)
+    for _ in range(2):
+        assert static(5.0).tolist() == [5.0, 5.0, 5.0]
+        with pytest.raises(d2s.Error) as caught:
+            static(jnp.float32(5))
+        assert caught.value.code == "D2S020"
+
+
+def prints_its_side(x):
+    if x > 0:
+        print("POS", x)
+    else:
+        print("NEG", x)
+    return x
+
+
+def test_both_sides_of_a_mapped_branch_do_not_print(capsys):
+    for run in (d2s.to_static(prints_its_side), d2s.convert(prints_its_side)):
+        for _ in range(2):
+            with pytest.raises(d2s.Error) as caught:
+                jax.vmap(run)(jnp.array([1.0, -1.0]))
+            assert caught.value.code == "D2S023"
+    jax.effects_barrier()
+    assert capsys.readouterr().out == ""
+
+
+def changed_by_c_code(x):
+    s, h, q = set(), [], deque(maxlen=2)
+    if x > 0:
+        s.add("pos")
+        heapq.heappush(h, 1)
+    else:
+        s.add("neg")
+        q.append(1)
+    return sorted(s), h, list(q)
+
+
+def test_changes_behind_c_code_are_seen():
+    check(changed_by_c_code, (1,), (-1,), error_ok="D2S024")
+    static = d2s.to_static(changed_by_c_code)
+    for _ in range(2):
+        with pytest.raises(d2s.Error) as caught:
+            static(jnp.float32(1))
+        assert caught.value.code == "D2S024"
+
+
+def running_mean(w, x):
+    net.mean = 0.9 * net.mean + 0.1 * x
+    return (w * (x - net.mean)) ** 2
+
+
+def test_no_transformation_leaves_a_tracer_in_an_object(monkeypatch):
+    monkeypatch.setattr(net, "mean", jnp.float32(0.0))
+    inner = d2s.to_static(running_mean)
+    xs = jnp.ones(2)
+    ways = [
+        lambda: inner(1.0, jnp.float32(2)),
+        lambda: jax.grad(inner)(1.0, jnp.float32(2)),
+        lambda: d2s.to_static(lambda w, x: jax.grad(running_mean)(w, x))(1.0, jnp.float32(2)),
+        lambda: jax.vmap(inner, (None, 0))(1.0, xs),
+        lambda: d2s.to_static(lambda w, x: inner(w, x) + inner(w, x))(1.0, jnp.float32(2)),
+    ]
+    for way in ways * 2:
+        with pytest.raises(d2s.Error) as caught:
+            way()
+        assert caught.value.code == "D2S024"
+        assert not isinstance(net.mean, jax.core.Tracer)
+        assert float(net.mean) == 0.0
+
+
+def one_of(x, i):
+    return x[i]
+
+
+def part_of(x, i):
+    return x[i : i + 2]
+
+
+def test_positions_that_are_run_time_values():
+    x = jnp.arange(5.0)
+    static = d2s.to_static(part_of)
+    for i in (4, 1):
+        assert static(x, i).tolist() == part_of(x, i).tolist()
+        with pytest.raises(d2s.Error) as caught:
+            static(x, jnp.int32(i))
+        assert caught.value.code == "D2S020"
+    static = d2s.to_static(one_of)
+    assert [float(static(x, jnp.int32(i))) for i in (4, 0, -1)] == [4.0, 0.0, 4.0]
+
+
+def test_equal_text_in_two_files_is_two_functions(tmp_path):
+    """Their code objects may be equal; the worlds they read are not."""
+    text = "def f(x):\n    return x * k if x > 0 else -k\n"
+    one, two = load(tmp_path, text), load(tmp_path, text)
+    one.k, two.k = 2.0, 3.0
+    statics = [d2s.to_static(module.f) for module in (one, two)]
+    for _ in range(2):
+        assert [float(static(jnp.float32(5))) for static in statics] == [10.0, 15.0]
+
+
+def checkpointed(x):
+    def inner(v):
+        print("once")
+        return v * v
+
+    return jax.checkpoint(inner)(x)
+
+
+def test_effects_in_a_checkpoint_are_not_repeated(capsys):
+    static = d2s.to_static(checkpointed)
+    for run in (static, jax.grad(static), static):
+        with pytest.raises(d2s.Error) as caught:
+            run(jnp.float32(3))
+        assert caught.value.code == "D2S023"
+    assert capsys.readouterr().out == ""
