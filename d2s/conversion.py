@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from d2s import emit, pipeline
-from d2s.errors import ConversionError, Error
+from d2s.errors import ConversionError, Error, Site
 from d2s.libraries import is_library_file
 from d2s.parser import Unit, parse, text_of
+from d2s.recursion import deep
 
 logger = logging.getLogger("d2s")
 
@@ -111,23 +112,31 @@ def source_of(function: types.FunctionType) -> str:
     return conversion_of(plain).source + "\n"
 
 
+#: functions inside functions of generated code that Python's stack has room for
+_MAX_DEPTH = 180
+
+
 def _convert(function: types.FunctionType) -> Conversion:
-    unit = parse(function)
     # the thousands of small objects of a syntax tree would make the collector look through
     # everything else again and again; none of them is garbage yet
     collecting = gc.isenabled()
     gc.disable()
     try:
-        converted_tree, runtime, made = pipeline.run(unit, _known_names(function))
-        tree = emit.to_ast(converted_tree)
-        flags = function.__code__.co_flags & _FUTURE
-        code = emit.code(tree, unit, runtime, function.__qualname__, flags, made)
+        with deep:
+            unit = parse(function)
+            converted_tree, runtime, made = pipeline.run(unit, _known_names(function))
+            tree = emit.to_ast(converted_tree)
+            if _depth(tree) > _MAX_DEPTH:
+                raise RecursionError
+            flags = function.__code__.co_flags & _FUTURE
+            code = emit.code(tree, unit, runtime, function.__qualname__, flags, made)
     except RecursionError as error:
+        own = function.__code__
         raise ConversionError(
             f"{function.__qualname__} is nested too deeply to convert",
             code="D2S004",
-            site=unit.site(unit.tree),
-            fix="move inner blocks into functions of their own",
+            site=Site(own.co_filename, own.co_firstlineno, function.__name__),
+            fix="move inner blocks or expressions into functions of their own",
         ) from error
     finally:
         if collecting:
@@ -135,6 +144,18 @@ def _convert(function: types.FunctionType) -> Conversion:
     _register(code)
     logger.debug("converted %s (%s:%d)", unit.name, unit.filename, unit.first_line)
     return Conversion(code, tree, unit, runtime)
+
+
+def _depth(tree: ast.AST) -> int:
+    """How deep functions stand inside functions."""
+    deepest = 0
+    stack = [(tree, 0)]
+    while stack:
+        node, depth = stack.pop()
+        depth += isinstance(node, ast.FunctionDef | ast.Lambda)
+        deepest = max(deepest, depth)
+        stack += [(child, depth) for child in ast.iter_child_nodes(node)]
+    return deepest
 
 
 def _known_names(function: types.FunctionType) -> dict[str, object]:
@@ -191,6 +212,10 @@ def generated(function: types.FunctionType) -> types.FunctionType:
                 _register(code)
             function.__code__ = code
     return function
+
+
+def is_made_code(code: types.CodeType) -> bool:
+    return _made.get(code) is not None
 
 
 def is_block(code: types.CodeType) -> bool:

@@ -133,16 +133,21 @@ def _is(left: Any, right: Any) -> bool:
     return left is right
 
 
+def _compare_rest(left: Any, symbol: str, right: Callable[[], Any], *rest: Any) -> Any:
+    return compare(left, symbol, right(), *rest)
+
+
 def compare(left: Any, symbol: str, right: Any, *rest: Any) -> Any:
     """A chained comparison; operands after the second come as thunks."""
     result = _COMPARE[symbol](left, right)
-    if not rest:
-        return result
-
-    def others() -> Any:
-        return compare(right, rest[0], rest[1](), *rest[2:])
-
-    return and_(result, others)
+    while rest:
+        if result is False:
+            return result
+        if result is not True:
+            return and_(result, functools.partial(_compare_rest, right, *rest))
+        left, right = right, rest[1]()
+        result, rest = _COMPARE[rest[0]](left, right), rest[2:]
+    return result
 
 
 def assert_(test: Any, message: Callable[[], Any] | None = None) -> None:
@@ -229,7 +234,7 @@ def _call(function: Any, *args: Any) -> Any:
 def _python(function: types.FunctionType) -> Any:
     if "__d2s_bound__" not in function.__dict__:
         if conversion.is_made_by_d2s(function):
-            return functools.partial(_call_converted, lambda: function, function)
+            return _named(functools.partial(_call_converted, lambda: function, function), function)
         if conversion.runs_as_it_is(function):
             return _as_it_is(function)
     known = conversion.bound(function)
@@ -241,9 +246,14 @@ def _python(function: types.FunctionType) -> Any:
 def _caller(function: types.FunctionType, known: conversion.Bound) -> Any:
     # a reference to the function itself would keep it alive for as long as itself
     made = functools.partial(_call_converted, weakref.ref(function), known.made)
-    vars(made).update(__qualname__=function.__qualname__, __module__=function.__module__)
-    known.caller = made
-    return made
+    known.caller = _named(made, function)
+    return known.caller
+
+
+def _named(caller: Any, function: types.FunctionType) -> Any:
+    """Python names what is called when its arguments do not fit."""
+    vars(caller).update(__qualname__=function.__qualname__, __module__=function.__module__)
+    return caller
 
 
 def _call_converted(

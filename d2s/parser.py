@@ -7,6 +7,7 @@ tracebacks, breakpoints, coverage and jax's own metadata then point there withou
 from __future__ import annotations
 
 import ast
+import inspect
 import linecache
 import types
 import warnings
@@ -177,6 +178,7 @@ def _same(code: types.CodeType, other: types.CodeType) -> bool:
         and code.co_names == other.co_names
         and code.co_varnames == other.co_varnames
         and _values(code) == _values(other)
+        and _frame(code) == _frame(other)
         and list(code.co_positions()) == list(other.co_positions())
     )
 
@@ -197,7 +199,15 @@ def _value(constant: object) -> object:
 
 
 def _shape(code: types.CodeType) -> object:
-    return code.co_name, code.co_code, code.co_names, code.co_varnames, tuple(_values(code))
+    values = tuple(_values(code))
+    return code.co_name, code.co_code, code.co_names, code.co_varnames, _frame(code), values
+
+
+def _frame(code: types.CodeType) -> object:
+    """The parameters and the names of other functions: their use is in the code by number only."""
+    counts = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount
+    flags = code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
+    return counts, flags, code.co_freevars, code.co_cellvars
 
 
 def _spans(node: ast.Lambda, code: types.CodeType) -> bool:

@@ -43,6 +43,7 @@ from d2s.converters.for_stmt import ForStmt
 from d2s.converters.formatted import Formatted
 from d2s.converters.if_exp import IfExp
 from d2s.converters.if_stmt import IfStmt
+from d2s.converters.long_chains import LongChains
 from d2s.converters.loop_else import LoopElse
 from d2s.converters.match_stmt import MatchStmt
 from d2s.converters.power import Power
@@ -59,7 +60,7 @@ PASSES: tuple[tuple[type[Converter], ...], ...] = (
     # say no to everything unknown, so that the rest may assume
     (Fence,),
     # syntax that is a short way of writing other syntax
-    (Declarations, Delete, MatchStmt, LoopElse, LoopWalrus, SplitFinally),
+    (Declarations, Delete, MatchStmt, LongChains, LoopElse, LoopWalrus, SplitFinally),
     # control leaves blocks only at their end: afterwards liveness is structural
     (Exits, FindChains),
     # blocks become functions; needs the flow of names, computed on the tree as Exits left it
@@ -77,7 +78,6 @@ def run(unit: Unit, known: dict[str, object], until: str = "") -> tuple[gast.AST
 
     `known` are the values of its global names, as far as they are known.
     """
-    name_super(unit.tree, "__class__" in unit.free_names)
     names: set[str] = set()
     bound: set[str] = set()
     every = list(all_nodes(unit.tree))
@@ -89,6 +89,9 @@ def run(unit: Unit, known: dict[str, object], until: str = "") -> tuple[gast.AST
         else:
             bound |= bound_as_text(node)
     names |= bound
+    if "super" not in bound and "super" not in known:
+        name_super(unit.tree, "__class__" in unit.free_names)
+        every = list(all_nodes(unit.tree))
     # a name bound anywhere in the function may hide the module of that name
     visible = {name: value for name, value in known.items() if name not in bound}
     context = Context(

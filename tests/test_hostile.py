@@ -80,7 +80,7 @@ def made_object(x):
 
 @pytest.mark.parametrize(
     "function",
-    [made_object, lambda x: (lambda v: v + x), lambda x: map(abs, [x]), lambda x: iter([1, 2])],
+    [made_object, lambda x: lambda v: v + x, lambda x: map(abs, [x]), lambda x: iter([1, 2])],
 )
 def test_results_that_would_hold_tracers_are_refused(function):
     assert refused(function, jnp.float32(1)) == "D2S031"

@@ -77,7 +77,7 @@ def _chain(node: gast.If) -> Switch | None:
     subject, cases, link = "", [], [node]
     seen: set[int | None] = set()
     while len(link) == 1 and isinstance(link[0], gast.If):
-        found = _equals(link[0].test)
+        found = equals(link[0].test)
         if found is None or (subject and found[0] != subject):
             break
         subject = found[0]
@@ -94,10 +94,10 @@ def _chain(node: gast.If) -> Switch | None:
     return made
 
 
-def _equals(test: gast.expr) -> tuple[str, list[gast.expr]] | None:
+def equals(test: gast.expr) -> tuple[str, list[gast.expr]] | None:
     """The name and the integers of ``n == 1`` or ``n == 1 or n == 2``."""
     if isinstance(test, gast.BoolOp) and isinstance(test.op, gast.Or):
-        ways = [way for value in test.values if (way := _equals(value)) is not None]
+        ways = [way for value in test.values if (way := equals(value)) is not None]
         if len(ways) < len(test.values) or len({name for name, _ in ways}) > 1:
             return None
         return ways[0][0], [value for _, values in ways for value in values]

@@ -29,7 +29,7 @@ class UnboundReads(Converter):
     """The reads that the flow analysis calls doubtful."""
 
     def visit_Name(self, node: gast.Name) -> gast.expr:
-        if not isinstance(node.ctx, gast.Load):
+        if not isinstance(node.ctx, gast.Load) or getattr(node, "generated", False):
             return node
         if id(node) in self.context.free_unbound_reads:
             return quote_expression("d2s.read(name, free=True)", node, name=node.id)

@@ -1,8 +1,8 @@
 """The judge on the command line.
 
-    python -m tests.judge                     the fixed list
-    python -m tests.judge textwrap grammar    these
-    python -m tests.judge --all --jobs 2      everything that this Python has
+python -m tests.judge                     the fixed list
+python -m tests.judge textwrap grammar    these
+python -m tests.judge --all --jobs 2      everything that this Python has
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Writes the figures of docs/judge.md from what the judge wrote under each version of Python.
 
-    python -m tests.judge.figures 3.11.json 3.12.json 3.13.json
+python -m tests.judge.figures 3.11.json 3.12.json 3.13.json
 """
 
 from __future__ import annotations

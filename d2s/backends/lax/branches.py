@@ -27,6 +27,8 @@ from d2s.errors import StagingError
 
 #: equations that may run although their value is not needed
 CHEAP = 12
+#: operands of a boolean operator that may be blocks inside blocks
+LONG = 8
 
 
 def cond(
@@ -161,13 +163,17 @@ def _short_circuit(first: Any, rest: tuple[Callable[[], Any], ...], stop_when: b
 
 
 def _staged(first: Any, rest: tuple[Callable[[], Any], ...], stop_when: bool) -> Any:
+    while len(rest) > LONG:
+        # one after the other: blocks inside blocks would go as deep as the chain is long
+        later = trace(rest[0], [], Watch(rest[0]))
+        if not _is_cheap_bool(first, later):
+            break
+        first, rest = _combined(first, later, stop_when), rest[1:]
     predicate = scalar_predicate(first)
     watch = Watch(*rest)
     later = trace(lambda: _short_circuit(rest[0](), rest[1:], stop_when), [], watch)
     if _is_cheap_bool(first, later):
-        value = later.run()[later.value.index] if isinstance(later.value, Out) else later.value
-        # not `|`: to the graph that is the sum of two bools, which Python computes otherwise
-        return jnp.where(predicate, True, value) if stop_when else jnp.logical_and(predicate, value)
+        return _combined(first, later, stop_when)
     now = trace(lambda: first, [], Watch())
     one, other = (now, later) if stop_when else (later, now)
     try:
@@ -178,6 +184,12 @@ def _staged(first: Any, rest: tuple[Callable[[], Any], ...], stop_when: bool) ->
         # a flag beside a value of one element: what such operands are joined for is their truth
         one, other = (trace(lambda r=r: _truth(r), [], Watch()) for r in (one, other))
         return join_branches(predicate, one, other, watch)
+
+
+def _combined(first: Any, later: Region, stop_when: bool) -> Any:
+    value = later.run()[later.value.index] if isinstance(later.value, Out) else later.value
+    # not `|`: to the graph that is the sum of two bools, which Python computes otherwise
+    return jnp.where(first, True, value) if stop_when else jnp.logical_and(first, value)
 
 
 def _truth(region: Region) -> Any:

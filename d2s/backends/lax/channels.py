@@ -221,6 +221,7 @@ class _Stack(threading.local):
         self.far = 0
         self.exact = False
         self.failures = 0
+        self.trials = 0
         self.positions: list[Any] = []
 
 
@@ -262,6 +263,20 @@ def at_position(position: Any) -> Iterator[None]:
 
 def is_position(value: Any) -> bool:
     return any(value is position for position in _stack.positions)
+
+
+@contextmanager
+def trial() -> Iterator[None]:
+    """A piece of code runs only to see which of its values are run-time values."""
+    _stack.trials += 1
+    try:
+        yield
+    finally:
+        _stack.trials -= 1
+
+
+def in_trial() -> bool:
+    return _stack.trials > 0
 
 
 def counts_far() -> bool:

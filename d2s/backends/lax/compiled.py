@@ -8,7 +8,7 @@ import logging
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import jax
@@ -76,6 +76,8 @@ class _Entry:
         self.needed: tuple[int, ...] = ()
         self.by_value: dict[Any, _Entry] = {}
         self.watches: list[Watch] = []
+        #: failures come by callbacks, which do not know whose call they are about
+        self.calls_back = False
         self.reset()
 
     def is_current(self) -> bool:
@@ -86,14 +88,14 @@ class _Entry:
         return True
 
     def reset(self) -> None:
-        self.watches = []
-
         def graph(*leaves: Any) -> Any:
             return self.owner.trace(self, leaves)
 
         functools.update_wrapper(graph, self.owner.function, updated=())
         del graph.__wrapped__  # type: ignore[attr-defined]
+        # in this order: another thread must not find the old graph without what it was built from
         self.run = jax.jit(graph)
+        self.watches = []
 
 
 class _Tracing(threading.local):
@@ -120,7 +122,11 @@ class Compiled(StaticFunction):
         try:
             if not kwargs and not Watching.count:
                 entry = self._flat.get(tuple(map(type, args)))
-                if entry is not None and not entry.needed and entry.is_current():
+                if (
+                    entry is not None
+                    and not (entry.needed or entry.calls_back)
+                    and entry.is_current()
+                ):
                     try:
                         result = entry.run(*args)
                     except Exception as error:
@@ -157,7 +163,8 @@ class Compiled(StaticFunction):
             entry = self._entry(tuple(key), args, kwargs)
             if not kwargs and not self.bound and _FLAT.issuperset(key):
                 self._flat[tuple(key)] = entry
-        return self._run(entry, leaves)
+        with self._lock if entry.calls_back else nullcontext():
+            return self._run(entry, leaves)
 
     def _entry(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Entry:
         with self._lock:
@@ -270,8 +277,11 @@ class Compiled(StaticFunction):
         exact = any(_is_python_int(leaf) for leaf in leaves)
         with deep, self._running(), channels.set_aside(exact), channels.entered(scope):
             if exact:
-                return self._trace_exact(entry, leaves, scope)
-            return self._result(scope, *self._call(entry, leaves, scope))
+                result = self._trace_exact(entry, leaves, scope)
+            else:
+                result = self._result(scope, *self._call(entry, leaves, scope))
+            entry.calls_back |= scope.failures.calls_back
+            return result
 
     @contextmanager
     def _running(self) -> Iterator[None]:

@@ -62,9 +62,11 @@ def _as_tuple(value: Any, count: int) -> State:
 
 def while_loop(test: Body, body: Body, state: State) -> State:
     """Python's loop while the test is known; one staged loop from where it is not."""
-    watch = Watch(test, body, *state)
-    if _reaches_traced(watch) and _becomes_traced(test, body, state, watch):
-        return _stage_while(test, body, state, watch=watch)
+    if not channels.in_trial():
+        # inside the trial of a loop around, nothing stays: trips that are known may just run
+        watch = Watch(test, body, *state)
+        if _reaches_traced(watch) and _becomes_traced(test, body, state, watch):
+            return _stage_while(test, body, state, watch=watch)
     while True:
         go = test(*state)
         if is_traced(go):
@@ -102,7 +104,8 @@ def _becomes_traced(test: Body, body: Body, state: State, watch: Watch) -> bool:
             return go, _as_tuple(body(*values), len(values))
 
         try:
-            region = trace(run, [h.type for h in holes], watch)
+            with channels.trial():
+                region = trace(run, [h.type for h in holes], watch)
         except Exception as error:
             if is_internal(error):
                 return False  # Python's own loop will say it better, if it is reached at all

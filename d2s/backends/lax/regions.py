@@ -35,7 +35,7 @@ from d2s.backends.lax.trees import (
     map_leaves,
 )
 from d2s.backends.lax.watch import Slot, Watch
-from d2s.conversion import is_block
+from d2s.conversion import is_block, is_made_code
 from d2s.errors import Error, IntegerOverflow, Site, StagingError
 
 #: regions inside regions; beyond it a recursion has no end that Python can see
@@ -78,7 +78,8 @@ def is_tracer_error(error: BaseException | None) -> bool:
 
 def is_raised_by_user(error: BaseException) -> bool:
     """Whether an exception belongs to the program; an interrupt from the keyboard does not."""
-    if isinstance(error, Exception):
+    passing = isinstance(error, OSError | MemoryError)
+    if isinstance(error, Exception) and not passing:
         return True
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_next is not None:
@@ -86,6 +87,8 @@ def is_raised_by_user(error: BaseException) -> bool:
     if traceback is None or isinstance(error, Escaped):
         return False
     code, place = traceback.tb_frame.f_code, traceback.tb_lasti
+    if passing and not is_made_code(code):
+        return False  # the machine's, or of code that is not in the graph: it may not come again
     return channels.is_user_code(code) and any(
         i.opname == "RAISE_VARARGS" and i.offset == place for i in dis.get_instructions(code)
     )
