@@ -16,6 +16,7 @@ from typing import Any
 
 from d2s import conversion, frames
 from d2s.backends import active
+from d2s.errors import ConversionError
 from d2s.libraries import called_argument, takes_functions
 from d2s.recursion import deep
 from d2s.values import Maybe, Unbound, Watching
@@ -278,12 +279,24 @@ def _object(function: Any) -> Any:
         conversion.is_made_by_d2s(own) or not conversion.runs_as_it_is(own)
     ):
         return _METHOD(_python(own), function)
+    if function is super:
+        return _super
     builtin = kind is type or (
         kind is types.BuiltinFunctionType and function.__module__ in ("builtins", None)
     )
     if builtin and active().staging():
         return functools.partial(_call_builtin, function)
     return _as_it_is(function)
+
+
+def _super(*args: Any) -> Any:
+    """`super` under another name: what it would look for in its frame is not there."""
+    if not args:
+        raise ConversionError(
+            "`super` is called by another name and without arguments",
+            fix="`super()` by its own name, or with the class and the object",
+        )
+    return super(*args)
 
 
 def _as_it_is(function: Any) -> Any:

@@ -31,7 +31,7 @@ from d2s.converters.base import Context, Converter
 from d2s.converters.blocks import mark_unbound
 from d2s.converters.bool_ops import BoolOps
 from d2s.converters.calls import Calls, name_super
-from d2s.converters.chains import FindChains, SwitchStmt
+from d2s.converters.chains import FindChains, LongChains, SwitchStmt
 from d2s.converters.class_bodies import ClassBodies
 from d2s.converters.compare import Compare
 from d2s.converters.declarations import Declarations
@@ -43,7 +43,6 @@ from d2s.converters.for_stmt import ForStmt
 from d2s.converters.formatted import Formatted
 from d2s.converters.if_exp import IfExp
 from d2s.converters.if_stmt import IfStmt
-from d2s.converters.long_chains import LongChains
 from d2s.converters.loop_else import LoopElse
 from d2s.converters.match_stmt import MatchStmt
 from d2s.converters.power import Power

@@ -127,10 +127,8 @@ def test_structures_of_arguments_race(tmp_path: Path) -> None:
 
 
 WORLD = "k = 1.0\ndef f(x):\n    return x + k if x > 0 else x\n"
-STALE = "the old graph can be called while its entry is made new"
 
 
-@pytest.mark.xfail(strict=False, reason=STALE)
 def test_settings_of_the_world_change_between_rounds(tmp_path: Path) -> None:
     """All threads see that what the graph was built from is no longer so."""
     module = load(tmp_path, WORLD)
@@ -142,7 +140,6 @@ def test_settings_of_the_world_change_between_rounds(tmp_path: Path) -> None:
         ]
 
 
-@pytest.mark.xfail(strict=True, reason=STALE)
 def test_a_call_while_another_makes_the_entry_new(tmp_path, monkeypatch) -> None:
     """The call may wait or build a graph of its own; it never gives the answer of yesterday."""
     module = load(tmp_path, WORLD)
@@ -191,7 +188,6 @@ def f(x):
 """
 
 
-@pytest.mark.xfail(strict=True, reason="failures told by a callback are shared by all calls")
 def test_exceptions_inside_a_transformation_go_to_their_thread(tmp_path, monkeypatch) -> None:
     """Two calls of one graph at once: one fails, and both have run before either looks."""
     static = d2s.to_static(load(tmp_path, MAPPED).f)
@@ -529,18 +525,13 @@ def prepared(folder: Path, error: Callable[[], None] | None = None) -> Any:
     return module.f
 
 
-BAKED = pytest.mark.xfail(
-    strict=True, reason="what a helper raised once, in a branch, is part of the graph for ever"
-)
-
-
 @pytest.mark.parametrize(
     "cause",
     [
         pytest.param(lambda: signal.raise_signal(signal.SIGINT), id="signal"),
-        pytest.param(lambda: signal.raise_signal(signal.SIGUSR1), id="alarm", marks=BAKED),
-        pytest.param(raiser(MemoryError), id="MemoryError", marks=BAKED),
-        pytest.param(raiser(OSError), id="OSError", marks=BAKED),
+        pytest.param(lambda: signal.raise_signal(signal.SIGUSR1), id="alarm"),
+        pytest.param(raiser(MemoryError), id="MemoryError"),
+        pytest.param(raiser(OSError), id="OSError"),
     ],
 )
 def test_an_exception_while_the_graph_is_built(tmp_path, monkeypatch, cause: Any) -> None:

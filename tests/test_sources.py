@@ -12,7 +12,7 @@ import linecache
 import os
 import re
 import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -257,9 +257,6 @@ def counted_loops(depth: int) -> str:
     return f"def f(x):\n    y = 0.0\n{text}{pad}y = y + x\n    return y\n"
 
 
-@pytest.mark.xfail(
-    strict=True, reason="every level of known loops is tried again by each around it"
-)
 def test_known_loops_in_each_other_do_not_double_the_work(tmp_path, monkeypatch) -> None:
     """Whether a test becomes a run-time value is tried; trials in trials must not multiply."""
     few, many = (traces_of(load(tmp_path, counted_loops(depth)).f, monkeypatch) for depth in (3, 6))
@@ -295,32 +292,7 @@ def g(v): return v + 1
 """
 
 
-RECURSION = pytest.mark.xfail(
-    strict=True, reason="a bare RecursionError, or a misleading D2S026, instead of D2S004"
-)
-TOO_DEEP = {
-    "sum of 500",
-    "500 methods",
-    "500 attributes",
-    "500 minus signs",
-    "500 nots",
-    "and of 1000",
-    "or of 1000",
-    "500 comparisons",
-    "600 conditions",
-    "300 elifs",
-    "300 elifs on one number",
-    "300 elifs that return",
-    "300 cases",
-    "300 cases that return",
-}
-
-
-def marked(names: Iterable[str], wrong: set[str], mark: pytest.MarkDecorator) -> list[Any]:
-    return [pytest.param(n, marks=[mark] if n in wrong else [], id=n) for n in names]
-
-
-@pytest.mark.parametrize("name", marked(EXPRESSIONS, TOO_DEEP, RECURSION))
+@pytest.mark.parametrize("name", EXPRESSIONS)
 def test_large_expressions(tmp_path: Path, name: str) -> None:
     text = f"{HELPERS}\ndef f(x, n=1):\n    return {EXPRESSIONS[name]}\n"
     agree_or_refuse(load(tmp_path, text).f, "D2S004", 3.0, -2.0)
@@ -354,7 +326,7 @@ CHAINS = {
 }
 
 
-@pytest.mark.parametrize("name", marked(CHAINS, TOO_DEEP, RECURSION))
+@pytest.mark.parametrize("name", CHAINS)
 def test_long_chains(tmp_path: Path, name: str) -> None:
     agree_or_refuse(load(tmp_path, CHAINS[name]).f, "D2S004", 3.0, 299.0, -2.0)
 
@@ -446,11 +418,7 @@ def test_all_variables_with_generated_names(tmp_path: Path, generated: list[str]
 
 @pytest.mark.parametrize(
     "role",
-    marked(
-        ["name", "other", "step", "error", "first", "second", "rest", "last", "x"],
-        {"step", "error", "first", "second", "rest", "last"},
-        pytest.mark.xfail(strict=True, reason="generated calls are read as the user's variable"),
-    ),
+    ["name", "other", "step", "error", "first", "second", "rest", "last", "x"],
 )
 def test_a_variable_named_like_the_package(tmp_path: Path, role: str) -> None:
     function = load(tmp_path, re.sub(rf"\b{role}\b", "d2s", MANY_BLOCKS)).f
@@ -538,10 +506,7 @@ def shadows(name: str) -> Iterator[str]:
     )
 
 
-BY_NAME = pytest.mark.xfail(strict=True, reason="known by its name, not by what the name holds")
-
-
-@pytest.mark.parametrize("name", marked(SHADOWED, {"super", "locals", "eval"}, BY_NAME))
+@pytest.mark.parametrize("name", SHADOWED)
 def test_shadowed_builtins(tmp_path: Path, name: str) -> None:
     for place, text in enumerate(shadows(name)):
         agree(load(tmp_path, text).f, 2.0, -2.0, static=place < 2)
@@ -577,16 +542,10 @@ def f(x):
 @pytest.mark.parametrize(
     "text",
     [
-        pytest.param(
-            "S = super\nclass A(B):\n    def f(self, x):\n        __class__\n        if x > 0:\n"
-            "            x = S().g(x)\n        return x\n",
-            marks=BY_NAME,
-        ),
-        pytest.param(
-            "class A(B):\n    def f(self, x):\n        s = super\n        if x > 0:\n"
-            "            x = s().g(x)\n        return x\n",
-            marks=BY_NAME,
-        ),
+        "S = super\nclass A(B):\n    def f(self, x):\n        __class__\n        if x > 0:\n"
+        "            x = S().g(x)\n        return x\n",
+        "class A(B):\n    def f(self, x):\n        s = super\n        if x > 0:\n"
+        "            x = s().g(x)\n        return x\n",
         "class A(B):\n    def f(self, x):\n        return super().g(x) if x > 0 else x\n",
     ],
     ids=["global", "local", "by its name"],
@@ -805,19 +764,7 @@ CHANGED = {
 }
 
 
-MISTAKEN = pytest.mark.xfail(strict=True, reason="the comparison leaves out parameters and cells")
-NOT_COMPARED = {
-    "another free name",
-    "another free name inside",
-    "a star before a parameter",
-    "two stars before a parameter",
-    "a keyword only",
-    "a star inside",
-    "a star in a lambda",
-}
-
-
-@pytest.mark.parametrize("name", marked(CHANGED, NOT_COMPARED, MISTAKEN))
+@pytest.mark.parametrize("name", CHANGED)
 def test_a_file_that_changed(tmp_path: Path, name: str) -> None:
     """The new text is never taken for that of the old function."""
     before, (old, new) = CHANGED[name]

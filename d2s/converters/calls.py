@@ -25,7 +25,7 @@ class Calls(Converter):
 
     def visit_Call(self, node: gast.Call) -> gast.expr:
         callee = node.func
-        if getattr(node, "is_super", False):
+        if getattr(callee, "id", "") == "super" and "super" not in self.context.bound:
             return node
         if self._is_runtime(callee) or self._is_update(callee) or self._is_library(callee):
             return node
@@ -80,4 +80,4 @@ def name_super(tree: gast.AST, is_method: bool) -> None:
             is_super = isinstance(call, gast.Call) and getattr(call.func, "id", "") == "super"
             if is_super and not call.args and not call.keywords:
                 told = quote_expression("f(__class__, first)", call, first=parameters[0].id)
-                call.args, call.is_super = told.args, True
+                call.args = told.args

@@ -17,6 +17,21 @@ def f(n, x):
     def else_2():
         return x * x
     return d2s.switch(n, {0: case_2, 1: case_4, 2: case_4}, else_2)
+
+A very long chain on anything else becomes flat: blocks inside blocks would go as deep as it is
+long.
+
+>>> links = "".join(f"    elif x < {n}: x = {n}\\n" for n in range(1, 25))
+>>> text = example("def f(x):\\n    if x < 0: x = 0\\n" + links, until="LongChains")
+>>> print("\\n".join(text.splitlines()[:8]))
+def f(x):
+    found_2 = False
+    if x < 0:
+        found_2 = True
+        x = 0
+    if not found_2 and x < 1:
+        found_2 = True
+        x = 1
 """
 
 from __future__ import annotations
@@ -27,6 +42,29 @@ from d2s.analysis.nodes import Case, Switch
 from d2s.converters.base import Converter
 from d2s.converters.blocks import finish, function, own_bodies
 from d2s.templates import quote
+
+#: links of a chain that nest one in the other's else
+MODEST_LENGTH = 24
+
+
+class LongChains(Converter):
+    """`if`/`elif` with many links that are not one choice among integers."""
+
+    def visit_If(self, node: gast.If) -> gast.If | list[gast.stmt]:
+        links: list[gast.If] = []
+        rest: list[gast.stmt] = [node]
+        while len(rest) == 1 and isinstance(rest[0], gast.If):
+            links.append(rest[0])
+            rest = rest[0].orelse
+        if len(links) <= MODEST_LENGTH or all(_equals(link.test) for link in links):
+            return node
+        (found,) = self.context.names.fresh("found", line=node.lineno)
+        done = quote("found = False", node, found=found)
+        for n, link in enumerate(links):
+            template = "if not found and test: body" if n else "if test: body"
+            body = [*quote("found = True", link, found=found), *link.body]
+            done += quote(template, link, found=found, test=link.test, body=body)
+        return done + (quote("if not found: rest", node, found=found, rest=rest) if rest else [])
 
 
 class FindChains(Converter):
@@ -77,7 +115,7 @@ def _chain(node: gast.If) -> Switch | None:
     subject, cases, link = "", [], [node]
     seen: set[int | None] = set()
     while len(link) == 1 and isinstance(link[0], gast.If):
-        found = equals(link[0].test)
+        found = _equals(link[0].test)
         if found is None or (subject and found[0] != subject):
             break
         subject = found[0]
@@ -94,10 +132,10 @@ def _chain(node: gast.If) -> Switch | None:
     return made
 
 
-def equals(test: gast.expr) -> tuple[str, list[gast.expr]] | None:
+def _equals(test: gast.expr) -> tuple[str, list[gast.expr]] | None:
     """The name and the integers of ``n == 1`` or ``n == 1 or n == 2``."""
     if isinstance(test, gast.BoolOp) and isinstance(test.op, gast.Or):
-        ways = [way for value in test.values if (way := equals(value)) is not None]
+        ways = [way for value in test.values if (way := _equals(value)) is not None]
         if len(ways) < len(test.values) or len({name for name, _ in ways}) > 1:
             return None
         return ways[0][0], [value for _, values in ways for value in values]

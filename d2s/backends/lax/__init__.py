@@ -105,11 +105,9 @@ class LaxBackend(PythonBackend):
     ) -> Any:
         if not self.is_traced(subject):
             return super().switch(subject, cases, orelse, state)
-        if subject.shape == () and jnp.issubdtype(subject.dtype, jnp.integer):
-            return branches.switch(subject, cases, orelse, state)
-        for value, case in reversed(cases.items()):
-            orelse = _branch(subject == value, case, orelse)
-        return orelse(*state)
+        if subject.size != 1:
+            regions.scalar_predicate(subject == next(iter(cases)))  # says what is wrong
+        return branches.switch(subject.reshape(()), cases, orelse, state)
 
     def and_(self, first: Any, rest: tuple[Thunk, ...]) -> Any:
         return branches.and_(first, rest)
@@ -207,10 +205,6 @@ class LaxBackend(PythonBackend):
 
     def compile(self, original: Any) -> StaticFunction:
         return Compiled(original)
-
-
-def _branch(test: Any, then: Callable[..., Any], orelse: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *state: branches.cond(test, then, orelse, state)
 
 
 def _is_python_integer(value: Any) -> bool:

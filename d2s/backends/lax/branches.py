@@ -53,12 +53,14 @@ def switch(
     orelse: Callable[..., Any],
     state: tuple[Any, ...],
 ) -> Any:
-    """`lax.switch` on an integer: the cases in turn, then everything else."""
+    """`lax.switch` on a number: the cases in turn, then everything else."""
     pieces = list(dict.fromkeys(cases.values()))
     watch = Watch(*pieces, orelse, *state)
     regions = [trace(lambda f=f: f(*state), [], watch) for f in (*pieces, orelse)]
     first, numbers = min(cases), [pieces.index(f) for f in cases.values()]
-    if numbers == list(range(len(cases))) and list(cases) == list(range(first, first + len(cases))):
+    in_order = list(cases) == list(range(first, first + len(cases)))
+    whole = jnp.issubdtype(subject.dtype, jnp.integer)
+    if whole and in_order and numbers == list(range(len(cases))):
         inside = (subject >= first) & (subject <= max(cases))
         wide = subject.astype(jnp.int32) if subject.dtype.itemsize < 4 else subject
         index = jnp.where(inside, wide - first, len(cases))

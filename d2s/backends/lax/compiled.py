@@ -27,7 +27,7 @@ from d2s.backends.lax.arguments import (
 )
 from d2s.backends.lax.channels import Failures, Halt, Scope
 from d2s.backends.lax.dtypes import type_of
-from d2s.backends.lax.regions import Escaped, is_tracer_error, trace
+from d2s.backends.lax.regions import Escaped, is_raised_by_user, is_tracer_error, trace
 from d2s.backends.lax.trees import Out, map_leaves
 from d2s.backends.lax.watch import Watch
 from d2s.errors import Error, Site, StagingError, without_own_frames
@@ -305,6 +305,8 @@ class Compiled(StaticFunction):
                     scope.fail_at_last()
                 except Exception as error:
                     if isinstance(error, Error) or is_tracer_error(error):
+                        raise
+                    if not is_raised_by_user(error):
                         raise
                     if scope.code is None and not channels.root().quotes:
                         # what was changed before it failed would have to stay changed

@@ -270,6 +270,13 @@ def trace(
     root       the region is a whole function
     """
     if len(channels.watches()) > MAX_DEPTH:
+        if not _calls_itself():
+            raise StagingError(
+                "conditions are nested too deeply",
+                code="D2S004",
+                site=channels.where(),
+                fix="move inner blocks or expressions into functions of their own",
+            )
         raise StagingError(
             "a function calls itself without an end that is known while the graph is built",
             code="D2S026",
@@ -340,6 +347,18 @@ def trace(
             positions.append(graph.invars[int(with_code)])
         region.guard(near, positions)
     return region
+
+
+def _calls_itself() -> bool:
+    """Whether some function of the user's is running several times over."""
+    running: dict[types.CodeType, int] = {}
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if channels.is_user_code(code) and not is_block(code):
+            running[code] = running.get(code, 0) + 1
+        frame = frame.f_back
+    return max(running.values(), default=0) > 10
 
 
 def _refuse_outside(slot: Slot) -> None:

@@ -14,6 +14,8 @@ from typing import Any
 
 import jax
 
+from d2s.libraries import is_library_file
+
 Change = Callable[[Any], Any]
 
 #: attributes that hold functions, by kind of wrapper
@@ -29,8 +31,9 @@ _copies: weakref.WeakKeyDictionary[Any, tuple[Any, Any]] = weakref.WeakKeyDictio
 def around(function: Any, change: Change) -> Any:
     """The wrapper around changed functions, or itself when there is nothing to change in it."""
     kind = type(function)
-    if kind is types.FunctionType and function.__closure__ is not None:
-        return _remembered(function, _closure, change)
+    if kind is types.FunctionType:
+        library = function.__closure__ and is_library_file(function.__code__.co_filename)
+        return _remembered(function, _closure, change) if library else function
     if kind in _PARTS:
         return _remembered(function, _object, change)
     if kind is _Jitted:

@@ -290,10 +290,14 @@ def f(xs):
             d2s.fn(g)(x)
         def finally_6():
             nonlocal broke_2
-            left_6 = False
-            broke_2 = True
-            left_6 = True
-            return left_6
+            broke_6 = False
+            broke_6 = True
+            def then_6(broke_2):
+                return True
+            def else_6(broke_2):
+                return broke_2
+            broke_2 = d2s.cond(broke_6, then_6, else_6, broke_2)
+            return broke_6
         d2s.try_finally(try_3, finally_6)
         return broke_2
     broke_2 = d2s.for_loop(xs, body_2, broke_2, test=test_2)
@@ -320,16 +324,24 @@ def f(x):
         nonlocal y
         y = d2s.fn(g)(x)
     def finally_5():
-        left_5 = False
-        def then_5(left_5):
-            nonlocal result, returned
-            result = x
-            returned = True
+        nonlocal returned
+        returned_5 = False
+        result_5 = d2s.unbound()
+        def then_5(returned_5, result_5):
+            result_5 = x
+            returned_5 = True
+            return returned_5, result_5
+        def else_5(returned_5, result_5):
+            return returned_5, result_5
+        returned_5, result_5 = d2s.cond(x > 0, then_5, else_5, returned_5, result_5)
+        def then_5a(returned):
+            nonlocal result
+            result = result_5
             return True
-        def else_5(left_5):
-            return left_5
-        left_5 = d2s.cond(x > 0, then_5, else_5, left_5)
-        return left_5
+        def else_5a(returned):
+            return returned
+        returned = d2s.cond(returned_5, then_5a, else_5a, returned)
+        return returned_5
     d2s.try_finally(try_2, finally_5)
     def then_2():
         return result
