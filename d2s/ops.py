@@ -261,7 +261,7 @@ def _call_converted(
     function: Callable[[], Any], made: Callable[..., Any], /, *args: Any, **kwargs: Any
 ) -> Any:
     if Watching.count:
-        active().enter(function())
+        active().enter(function() or made)  # the function may be gone once it was asked for
     with deep:
         return made(*args, **kwargs)
 

@@ -1,6 +1,5 @@
 """Every program of the corpus, in every mode and flavour."""
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -48,24 +47,8 @@ MODULES = (
 )
 ROOT = Path(__file__).parents[2]
 
-#: programs that d2s does not run as Python does; each must fail, so that none is forgotten here
-KNOWN = {
-    "calls-clashing_keywords": "the message names a function of d2s",
-    "finally-break_in_finally_swallows": "a write after the failure is seen",
-    "finally-continue_in_finally": "a write after the failure is seen",
-    "finally-two_names_bound_beside_a_raise": "a name comes out as a mark",
-    "walrus-before_a_failure_in_the_same_statement": "the name is handed out, not written through",
-}
-if sys.version_info < (3, 12):
-    KNOWN["match-not_a_class"] = "the message is that of a later Python"
 
-
-def marked(program: Case) -> object:
-    known = [pytest.mark.xfail(reason=KNOWN[program.id])] if program.id in KNOWN else []
-    return pytest.param(program, id=program.id, marks=known)
-
-
-@pytest.mark.parametrize("program", [*map(marked, CASES)])
+@pytest.mark.parametrize("program", CASES, ids=[item.id for item in CASES])
 def test_program(program: Case) -> None:
     program.run()
 
@@ -75,7 +58,6 @@ def test_every_module_is_registered() -> None:
     assert {module.__name__.rpartition(".")[2] for module in MODULES} == here
     assert [m.__name__ for m in MODULES if not list(cases(m))] == []
     assert len({item.id for item in CASES}) == len(CASES)
-    assert KNOWN.keys() <= {item.id for item in CASES}
 
 
 @pytest.mark.parametrize("number", NUMBERS)

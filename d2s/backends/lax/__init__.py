@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import jax.extend.source_info_util
 import jax.numpy as jnp
+import numpy as np
 from jax._src.core import eval_trace, trace_ctx
 
 from d2s.backends.lax import branches, channels, handlers, loops, regions, wrappers
@@ -103,8 +104,11 @@ class LaxBackend(PythonBackend):
         orelse: Callable[..., Any],
         state: tuple[Any, ...],
     ) -> Any:
-        if not self.is_traced(subject):
+        if not isinstance(subject, jax.Array):
             return super().switch(subject, cases, orelse, state)
+        if not self.is_traced(subject) and subject.size == 1:
+            # what jax computes while a graph is built is traced; NumPy's answer is known
+            return super().switch(np.asarray(subject), cases, orelse, state)
         if subject.size != 1:
             regions.scalar_predicate(subject == next(iter(cases)))  # says what is wrong
         return branches.switch(subject.reshape(()), cases, orelse, state)

@@ -250,7 +250,7 @@ def _handle(
         if ended:
             raise Halt
         if orelse is not None:
-            cond(code == 0, orelse, lambda: None, ())
+            cond(code == 0, orelse, _failed_before, ())
         return
 
     def run(numbers: list[int]) -> None:
@@ -262,7 +262,7 @@ def _handle(
 
     def fine() -> None:
         if orelse is not None and not ended:
-            cond(code == 0, orelse, lambda: None, ()) if missed else orelse()
+            cond(code == 0, orelse, _failed_before, ()) if missed else orelse()
 
     def failed() -> None:
         for slot, _, then in written:
@@ -270,6 +270,10 @@ def _handle(
         run(caught)
 
     cond(_is_one_of(code, caught), failed, fine, ())
+
+
+def _failed_before() -> None:
+    raise Halt  # nothing goes on from here; the code tells of the failure
 
 
 def _is_one_of(code: Any, numbers: list[int]) -> Any:
