@@ -73,5 +73,8 @@ def without_blocks(traceback: types.TracebackType | None) -> types.TracebackType
         traceback = traceback.tb_next
     kept: types.TracebackType | None = None
     for entry in reversed(entries):
-        kept = types.TracebackType(kept, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+        if entry.tb_next is kept:
+            kept = entry  # nothing was taken out below it
+        else:
+            kept = types.TracebackType(kept, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
     return kept

@@ -142,7 +142,8 @@ class Scopes:
         body = self.uses(node.body)
         uses.reads |= self.class_names(node)
         uses.captured |= body.captured
-        outer = self.declared(node, gast.Nonlocal)
+        # `__class__` is the class's own cell
+        outer = self.declared(node, gast.Nonlocal) - {"__class__"}
         uses.captured |= outer
         uses.writes |= {node.name} | outer
 

@@ -13,6 +13,8 @@ TESTS: dict[str, str] = {
     "test.test_call.TestPEP590.test_vectorcall_override": "the tuple that C code is handed",
     "test.test_coroutines.OriginTrackingTest.test_origin_tracking*": "frames of the caller",
     "test.test_descr.ClassPropertiesAndMethods.test_slots": "the number of all objects",
+    "test.test_contextlib*.test_exit_exception_traceback": "frames of a traceback",
+    "test.test_except_star.*.test_except_star_EG_subclass": "identity of traceback objects",
     "test.test_dis.*.test_*info*": "flags of the code object of a function of `dis`",
     "test.test_dis.CodeInfoTests.test_show_code": "flags of the code object of a function of `dis`",
     "test.test_exceptions.ExceptionTests.testExceptionCleanupState": "reference counts",
@@ -23,6 +25,7 @@ TESTS: dict[str, str] = {
     "test.test_funcattrs.FunctionPropertiesTest.test___closure__": "cells of the function",
     "test.test_patma.TestTracing.*": "sys.settrace",
     "test.test_raise.TestTracebackType.test_attrs": "frames of the function itself",
+    "test.test_super.TestSuper.test_obscure_super_errors": "cells and parameters super() looks up",
     "test.test_traceback.*_stack": "frames of the caller",
 }
 
