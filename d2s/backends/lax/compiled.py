@@ -34,7 +34,7 @@ from d2s.errors import Error, Site, StagingError, without_own_frames
 from d2s.libraries import is_library_file
 from d2s.recursion import deep
 from d2s.static import StaticFunction
-from d2s.values import Watching
+from d2s.values import Unbound, Watching
 
 logger = logging.getLogger("d2s")
 
@@ -301,6 +301,8 @@ class Compiled(StaticFunction):
             with channels.watched(watch):
                 try:
                     value = self.function(*args, **kwargs)
+                    if isinstance(value, Unbound) and not value.name:
+                        value = None  # nothing was returned on any way that did not fail
                 except Halt:
                     scope.fail_at_last()
                 except Exception as error:
