@@ -185,7 +185,7 @@ class Judge:
         def call(*args: Any) -> Any:
             if not made:
                 exec(compile(d2s.to_code(self.fn), "<text of fuzz>", "exec"), globals_, made)
-            return made["f"](*args)
+            return made[self.fn.__name__](*args)
 
         globals_["d2s"] = d2s
         try:

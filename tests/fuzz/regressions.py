@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import jax.numpy as jnp
+
 from .program import Row
 
 FOUND: list[tuple[Callable[..., Any], tuple[Row, ...], str, tuple[str, ...]]] = []
@@ -22,3 +24,237 @@ def found(*rows: Row, flavour: str = "traced", refused: tuple[str, ...] = ()) ->
         return fn
 
     return register
+
+
+class Box:
+    def __init__(self, n: Any, s: Any = 8.0) -> None:
+        self.n = n
+        self.s = s
+
+
+def bad(x):
+    if x > 0:
+        raise ValueError("v")
+    return 5
+
+
+# seed 65: unrolled after a failed trial, the loop made no trip
+@found(lambda: (jnp.ones(3), 4))
+def reversed_rows(u, a):
+    for i in reversed(u):
+        a = False
+    return a
+
+
+# seed 9000578
+@found(lambda: (jnp.array([1.5, 0.5]),))
+def left_by_an_object(v):
+    for i, j in enumerate(v):
+
+        def g(h):
+            return h
+
+        return g(4.0)
+    return j
+
+
+# seed 9000346: the mark of a name came out as its value
+@found(lambda: (0,), lambda: (1,))
+def bound_before_a_finally(p):
+    try:
+        while p:
+            raise ValueError("x")
+        d = c = 3
+    finally:
+        o = 0
+    return d
+
+
+# seed 31000039
+@found(lambda: (0,))
+def read_in_a_finally(p):
+    try:
+        d, z = (0, (a if p else 0.75) % 8.0)  # noqa: F821
+    finally:
+        e = z
+    d = a = e % 3
+    return d
+
+
+# seed 31000104
+@found(lambda: (1,), lambda: (0,))
+def bound_beside_a_raise(p):
+    try:
+        if p:
+            w1 = 0
+            w1 += 1
+        else:
+            raise KeyError
+    except ZeroDivisionError:
+        pass
+    else:
+        a = w1 % 3
+    return a
+
+
+# seed 9000113: a name deleted in a loop and read in its test
+@found(lambda: (3,))
+def deleted_before_the_test(a):
+    while a % 4:
+        del a
+
+
+# seed 8000044
+@found(lambda: (5, 7), lambda: (1, 7))
+def deleted_under_a_condition(x, z):
+    w = 0
+    while w < 3 and x < z:
+        w += 1
+        if w > x:
+            del z
+    return w
+
+
+# seed 8000103: what the body of a class reads was not known
+@found(lambda: (4,))
+def read_by_a_class(a):
+    try:
+        pass
+    except ValueError:
+        b = (a := 0) % 7
+        return 7
+
+    class Local:
+        part = a
+
+    a = 0
+    return Local.part
+
+
+# seed 3000386: a name that may be unbound, augmented
+@found(lambda: (1, 1.5), lambda: (4, 1.5))
+def augmented_in_an_else(a, z):
+    try:
+        if a > 1:
+            return 5.0
+        y = z % 2.0
+    except ValueError:
+        pass
+    else:
+        y -= z
+    return y
+
+
+# seed 9000593
+@found(lambda: (0.5,))
+def augmented_after_del(u):
+    for i in range(4):
+        if jnp.any(u > 9.0):
+            return 1.0
+        del u
+    else:
+        u += u  # noqa: F821
+    return u
+
+
+# seed 4000049: an exception of the engine came out
+@found(lambda: (6,), lambda: (3,))
+def other_kinds_before_a_failure(a):
+    try:
+        if a:
+            o = 0
+        else:
+            raise KeyError("missed")
+        o = Box(0)
+    except ValueError:
+        pass
+    return o.s % 4.0
+
+
+# an annotation of a name that a block shares
+@found(lambda: (1,))
+def annotated(a):
+    try:
+        b: int = a + 1
+    except ValueError:
+        b = 2
+    return b
+
+
+# seed 3000187: known arrays in Python's own max
+@found(lambda: (1.0,))
+def largest(x):
+    return max([jnp.int32(1), jnp.int32(3), jnp.int32(2)]) + x
+
+
+# seed 32000274: flags of the try kept its finally from running
+@found(lambda: (1, 6))
+def returns_in_finallys(u, a):
+    try:
+        return 0
+    finally:
+        w1 = 0
+        while 2:
+            try:
+                pass
+            finally:
+                if 1:
+                    return 1
+
+
+# seed 33000235: a choice by a known array inside a transformation
+@found(lambda: (2, 0.5), lambda: (3, 0.5))
+def known_subject(a, u):
+    match a:
+        case 0 | 3:
+            return u
+        case 1:
+            return u * 2
+    return u * 3
+
+
+# seed 33000033: what follows a certain failure
+@found(lambda: (5,))
+def fails_in_the_else(a):
+    try:
+        for i1 in reversed(range(a % 4)):
+            pass
+    except KeyError:
+        x = 0
+    else:
+        raise ValueError("always")
+    return x
+
+
+# seed 41000174
+@found(lambda: ())
+def fails_in_every_trip():
+    for i1 in jnp.ones(2):
+        return i2  # noqa: F821
+    x = i2  # noqa: F821
+
+
+# a name that `:=` binds in a last statement which then fails
+@found(lambda: (3,), lambda: (-3,))
+def bound_before_a_failure(x):
+    y = 0
+    try:
+        if x > 0:
+            z = (y := 1) + bad(x)
+    except ValueError:
+        x = 7
+    return y
+
+
+# a finally that leaves: what was written after the failure must not be seen
+@found(lambda: (3,))
+def written_after_a_failure(n):
+    total = 0
+    for i in range(n):
+        try:
+            if i == 1:
+                raise ValueError
+            total = total + 1
+        finally:
+            continue
+    return total
