@@ -7,21 +7,27 @@ every statement bottom-up, then one walk down.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import gast
 
+from d2s.analysis.facts import (
+    body_of,
+    comprehension_parts,
+    deleted,
+    first_places,
+    free_loads,
+    handler_name,
+    writes_last,
+)
 from d2s.analysis.nodes import Switch
 from d2s.analysis.order import Evaluated, bound_by_thunks, evaluate
 from d2s.analysis.scopes import (
-    COMPREHENSIONS,
     FUNCTIONS,
     SCOPES,
     Scopes,
     all_nodes,
-    bound_as_text,
     own_nodes,
 )
 
@@ -76,15 +82,15 @@ class Flow:
         self._locals = scopes.local_names(function)
         self._globals = scopes.declared(function, gast.Global)
         self._has_walrus = any(isinstance(n, gast.NamedExpr) for n in own_nodes(function.body))
-        self._order = _first_places(function, scopes.parameters(function))
+        self._order = first_places(function, scopes.parameters(function))
         outer = scopes.declared(function, gast.Nonlocal)
         #: names that a function inside may delete, at any time
         self._deleted_inside = {
             name
             for node in all_nodes(function)
             if isinstance(node, FUNCTIONS) and node is not function
-            for statement in own_nodes(_body(node))
-            for name in _deleted(statement) & scopes.declared(node, gast.Nonlocal)
+            for statement in own_nodes(body_of(node))
+            for name in deleted(statement) & scopes.declared(node, gast.Nonlocal)
         } & self._locals
         self._marked |= self._deleted_inside
         captured = scopes.uses(function.body).captured & self._locals
@@ -95,7 +101,7 @@ class Flow:
             name
             for node in own_nodes(function.body)
             if isinstance(node, SCOPES)
-            for name in _free_loads(node, scopes)
+            for name in free_loads(node, scopes)
         ]
         #: names read before anything can have bound them in this function
         self.never_bound = self._sorted(self._early)
@@ -182,7 +188,7 @@ class Flow:
             sets = set()  # some of its handlers may have run, or several
         for handler in node.handlers:
             more, now = self._summary(handler.body)
-            needs |= (more - {_handler_name(handler)}) | self._reads(handler.type)
+            needs |= (more - {handler_name(handler)}) | self._reads(handler.type)
             sets = _both(sets, now)
         return needs, sets
 
@@ -247,7 +253,7 @@ class Flow:
                 assigned = EVERYTHING if sets is EVERYTHING else assigned | sets
             if assigned is not EVERYTHING:
                 assigned = assigned - self._unbinds([statement])
-            self._marked |= _deleted(statement)
+            self._marked |= deleted(statement)
             if not isinstance(statement, gast.If | Switch | gast.While | gast.For | gast.Try):
                 writes = self._scopes.uses(statement).writes - self._globals
                 if isinstance(statement, gast.With | gast.TryStar):
@@ -277,9 +283,9 @@ class Flow:
         found: set[str] = set()
         for node in own_nodes(body):
             if isinstance(node, gast.ExceptHandler):
-                found.add(_handler_name(node))
+                found.add(handler_name(node))
             elif isinstance(node, gast.Assign):
-                found |= _deleted(node)
+                found |= deleted(node)
         return found
 
     def _visit(
@@ -337,7 +343,7 @@ class Flow:
         shares -= {
             name
             for name in shares - self._escaping
-            if all(_writes_last(body, name) for body, _ in bodies)
+            if all(writes_last(body, name) for body, _ in bodies)
         }
         block = self._block(node, takes, gives, shares, bound)
         # in a graph, what an operand binds may be bound for some values only, also in a branch
@@ -411,10 +417,10 @@ class Flow:
         """Everything written here and read outside the part that writes it is written through."""
         handled = self._summary(node.finalbody)[0]
         for handler in node.handlers:
-            handled = handled | (self._summary(handler.body)[0] - {_handler_name(handler)})
+            handled = handled | (self._summary(handler.body)[0] - {handler_name(handler)})
             self._doubt(handler.type, assigned, bound)
         handlers = [statement for handler in node.handlers for statement in handler.body]
-        named = {_handler_name(handler) for handler in node.handlers} & live
+        named = {handler_name(handler) for handler in node.handlers} & live
         writes = self._writes([*node.body, *node.orelse, *handlers, *node.finalbody]) | named
         needed = self._summary(node.body)[0] | self._summary(node.orelse)[0]
         seen = writes & (live | handled | needed)
@@ -493,97 +499,15 @@ class Flow:
                 (self._natural if is_natural else self._doubtful).append(name)
                 if name.id not in bound:
                     self._early.add(name.id)
-        for comprehension in _comprehensions(node):
+        for comprehension in comprehension_parts(node):
             # it runs in a function of its own, where the name is free
             for name in self._loads(comprehension):
                 if name.id in self._locals and name.id not in assigned:
                     self._lazy.append(name)
 
 
-def _body(scope: gast.AST) -> list[gast.AST]:
-    return [scope.body] if isinstance(scope, gast.Lambda) else scope.body
-
-
-def _free_loads(scope: gast.AST, scopes: Scopes) -> Iterable[gast.Name]:
-    """The reads of free names in a function or class, functions inside it included."""
-    if isinstance(scope, gast.ClassDef):
-        free = scopes.class_names(scope) | scopes.uses(scope.body).captured
-    else:
-        free = scopes.free_names(scope)
-    for statement in _body(scope):
-        for node in all_nodes(statement):
-            if isinstance(node, gast.Name) and isinstance(node.ctx, gast.Load) and node.id in free:
-                yield node
-
-
-#: comprehensions that are functions of their own; from Python 3.12 on only generators are
-_FUNCTIONS_OF_THEIR_OWN = gast.GeneratorExp if sys.version_info >= (3, 12) else COMPREHENSIONS
-
-
-def _comprehensions(node: gast.AST) -> Iterable[gast.AST]:
-    """The parts of comprehensions that run in a function of their own."""
-    for one in all_nodes(node):
-        if isinstance(one, _FUNCTIONS_OF_THEIR_OWN):
-            first, *rest = one.generators
-            yield from (*first.ifs, *rest)
-            yield from (getattr(one, n) for n in ("elt", "key", "value") if hasattr(one, n))
-
-
-def _first_places(function: gast.FunctionDef, parameters: list[str]) -> dict[str, int]:
-    order: dict[str, int] = {}
-    for name in parameters:
-        order.setdefault(name, len(order))
-    for node in own_nodes(function.body):
-        names = [node.id] if isinstance(node, gast.Name) else sorted(bound_as_text(node))
-        for name in names:
-            order.setdefault(name, len(order))
-    return order
-
-
-def is_deletion(node: gast.AST) -> bool:
-    """``x = d2s.delete('x', x)``, which stands for ``del x``."""
-    callee = getattr(getattr(node, "value", None), "func", None)
-    generated = getattr(getattr(callee, "value", None), "generated", False)
-    is_delete = generated and getattr(callee, "attr", "") == "delete"
-    return isinstance(node, gast.Assign) and is_delete
-
-
-def _deleted(node: gast.AST) -> set[str]:
-    return {node.targets[0].id} if is_deletion(node) else set()
-
-
-def _handler_name(handler: gast.ExceptHandler) -> str:
-    name = handler.name
-    return "" if name is None else (name if isinstance(name, str) else name.id)
-
-
 def _handled(assigned: Sets, handler: gast.ExceptHandler) -> Sets:
-    return EVERYTHING if assigned is EVERYTHING else assigned | {_handler_name(handler)}
-
-
-def _writes_last(body: list[gast.stmt], name: str) -> bool:
-    """Whether a block writes a name by its last statement at most."""
-    if not body:
-        return True
-    *before, last = body
-    if _binds(before, name):
-        return False
-    if isinstance(last, gast.If):
-        sides = (last.body, last.orelse)
-        return not _binds([last.test], name) and all(_writes_last(s, name) for s in sides)
-    if isinstance(last, gast.Assign) and len(last.targets) == 1:
-        return isinstance(last.targets[0], gast.Name) and not _binds([last.value], name)
-    return not _binds([last], name)
-
-
-def _binds(body: list[gast.stmt], name: str) -> bool:
-    for node in own_nodes(body):
-        if isinstance(node, gast.Name):
-            if node.id == name and not isinstance(node.ctx, gast.Load):
-                return True
-        elif name in bound_as_text(node):
-            return True
-    return False
+    return EVERYTHING if assigned is EVERYTHING else assigned | {handler_name(handler)}
 
 
 def _both(one: Sets, other: Sets) -> Sets:

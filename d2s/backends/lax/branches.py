@@ -9,16 +9,15 @@ import jax
 import jax.numpy as jnp
 
 from d2s.backends.lax import channels
+from d2s.backends.lax.blame import difference, target_names
 from d2s.backends.lax.channels import Halt
 from d2s.backends.lax.regions import (
     Region,
-    difference,
     failures,
     fill,
     is_traced,
     leaf_value,
     scalar_predicate,
-    target_names,
     trace,
 )
 from d2s.backends.lax.trees import FILLER, Difference, Join, Joined, Out, map_leaves

@@ -13,8 +13,13 @@ from typing import Any
 import jax.numpy as jnp
 
 from d2s.backends.lax import channels
+from d2s.backends.lax.blame import difference
 from d2s.backends.lax.dtypes import NUMBERS, Mismatch, Type, cast, is_dynamic, type_of
-from d2s.backends.lax.regions import Region, difference, leaf_value, trace
+from d2s.backends.lax.regions import (
+    Region,
+    leaf_value,
+    trace,
+)
 from d2s.backends.lax.trees import (
     FILLER,
     Difference,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dis
-import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import jax
@@ -12,7 +11,6 @@ import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr
 
 from d2s.backends.lax import channels
-from d2s.backends.lax.branches import cond
 from d2s.backends.lax.carry import CODE, Hole, Plan, State, given, settle
 from d2s.backends.lax.dtypes import NUMBERS, Type, cast, type_of
 from d2s.backends.lax.regions import (
@@ -27,10 +25,8 @@ from d2s.backends.lax.regions import (
     trace,
 )
 from d2s.backends.lax.sequences import (
-    Fresh,
     Sequence,
     as_sequence,
-    refuse_left_iterator,
     refuse_outer_iterator,
 )
 from d2s.backends.lax.trees import (
@@ -41,8 +37,9 @@ from d2s.backends.lax.trees import (
     leaves,
     map_leaves,
 )
+from d2s.backends.lax.unrolled import as_tuple, unroll
 from d2s.backends.lax.watch import Watch
-from d2s.errors import Error, StagingError
+from d2s.errors import Error
 from d2s.values import Maybe
 
 Body = Callable[..., Any]
@@ -51,10 +48,6 @@ Body = Callable[..., Any]
 def _names(body: Body, skip: int) -> list[str]:
     code = body.__code__
     return list(code.co_varnames[skip : code.co_argcount])
-
-
-def _as_tuple(value: Any, count: int) -> State:
-    return (value,) if count == 1 else tuple(value) if count else ()
 
 
 # -- while ----------------------------------------------------------------------------------------
@@ -73,7 +66,7 @@ def while_loop(test: Body, body: Body, state: State) -> State:
             return _stage_tested(go, test, body, state)
         if not go:
             return state
-        state = _as_tuple(body(*state), len(state))
+        state = as_tuple(body(*state), len(state))
 
 
 def _reaches_traced(watch: Watch) -> bool:
@@ -101,7 +94,7 @@ def _becomes_traced(test: Body, body: Body, state: State, watch: Watch) -> bool:
             go = test(*values)
             if is_traced(go) or not go:
                 return go, values
-            return go, _as_tuple(body(*values), len(values))
+            return go, as_tuple(body(*values), len(values))
 
         try:
             with channels.trial():
@@ -158,7 +151,7 @@ def _stage_tested(go: Any, test: Body, body: Body, state: State) -> State:
     """A loop whose test was evaluated already and came out as a run-time value."""
 
     def step(_: Any, *values: Any) -> Any:
-        after = _as_tuple(body(*values), len(values))
+        after = as_tuple(body(*values), len(values))
         return (test(*after), *after) if after else test()
 
     flag = scalar_predicate(go)
@@ -179,7 +172,7 @@ def _stage_while(
     names = names if names is not None else _names(body, 0)
 
     def step(*values: Any) -> State:
-        return _as_tuple(body(*values), count)
+        return as_tuple(body(*values), count)
 
     plan = _settle_either_way(step, [], state, watch, names, code_inside=False, counted=counted)
     tested = _trace_test(test, plan, count, watch)
@@ -387,14 +380,14 @@ def for_loop(iterable: Iterable[Any], body: Body, state: State, test: Body | Non
         if sequence.is_used_up():
             return state
         if is_traced(sequence.length) or sequence.length:
-            return _stage_for_or_unroll(sequence, body, state, test)
+            return _stage_for_orunroll(sequence, body, state, test)
         return state
     steps = isinstance(iterable, range) and len(iterable)
     if test is not None and steps and _becomes_traced_for(iterable, body, state, test):
         sequence = as_sequence(iterable, with_ranges=True)
         assert sequence is not None
-        return _stage_for_or_unroll(sequence, body, state, test)
-    return _unroll(iterable, body, state, test)
+        return _stage_for_orunroll(sequence, body, state, test)
+    return unroll(iterable, body, state, test)
 
 
 def _becomes_traced_for(items: Any, body: Body, state: State, test: Body) -> bool:
@@ -408,7 +401,7 @@ def _becomes_traced_for(items: Any, body: Body, state: State, test: Body) -> boo
     return _becomes_traced(test, first, state, watch)
 
 
-def _stage_for_or_unroll(sequence: Sequence, body: Body, state: State, test: Body | None) -> State:
+def _stage_for_orunroll(sequence: Sequence, body: Body, state: State, test: Body | None) -> State:
     try:
         return _stage_for(sequence, body, state, test)
     except Exception as error:
@@ -419,69 +412,9 @@ def _stage_for_or_unroll(sequence: Sequence, body: Body, state: State, test: Bod
             raise
         # the body needs positions or items as Python values: unrolled, each iteration has them
         try:
-            return _unroll(sequence.items(), body, state, test)
+            return unroll(sequence.items(), body, state, test)
         except Exception as again:
             raise (error if is_internal(again) else again) from None
-
-
-def _unroll(iterable: Iterable[Any], body: Body, state: State, test: Body | None) -> State:
-    count = len(state)
-    items = iter(iterable)
-    if isinstance(items, types.GeneratorType):
-        items = _yielded(items)
-    if test is None:
-        for item in items:
-            state = _as_tuple(body(item, *state), count)
-        return state
-    for item in items:
-        state = _as_tuple(body(item, *state), count)
-        go = test(*state)
-        if is_traced(go):
-            return _unroll_guarded(go, iterable, items, body, state, test)
-        if not go:
-            break
-    return state
-
-
-def _yielded(generator: types.GeneratorType[Any, Any, Any]) -> Iterator[Any]:
-    """What a generator gives; it is not converted, and says so when that was needed."""
-    while True:
-        try:
-            item = next(generator)
-        except StopIteration:
-            return
-        except Exception as error:
-            if not is_tracer_error(error):
-                raise
-            name = generator.__qualname__
-            raise StagingError(
-                f"{name} is a generator, which d2s does not convert, and needs a run-time value",
-                code="D2S021",
-                site=channels.where(error),
-                fix="a function that builds a list",
-            ) from error
-        yield item
-
-
-def _unroll_guarded(
-    go: Any, iterable: Iterable[Any], items: Any, body: Body, state: State, test: Body
-) -> State:
-    """The rest of a finite Python loop whose early exit is a run-time condition."""
-    if iter(iterable) is iterable and not isinstance(iterable, Fresh):
-        refuse_left_iterator()
-    count = len(state)
-    for item in items:
-
-        def then(*values: Any, item: Any = item) -> Any:
-            return _as_tuple(body(item, *values), count)
-
-        state = tuple(cond(go, then, lambda *values: tuple(values), state))
-        go = test(*state)
-        if not is_traced(go) and not go:
-            break
-    if isinstance(iterable, Fresh):
-        iterable.is_left = True
-    return state
 
 
 def _stage_for(sequence: Sequence, body: Body, state: State, test: Body | None) -> State:
@@ -494,7 +427,7 @@ def _stage_for(sequence: Sequence, body: Body, state: State, test: Body | None) 
         def scanned(position: Any, *values: Any) -> State:
             with channels.at_position(position):
                 item = sequence.item(position, list(values[: len(rows)]))
-                return _as_tuple(body(item, *values[len(rows) :]), count)
+                return as_tuple(body(item, *values[len(rows) :]), count)
 
         watch = Watch(body, *state)
         plan = _settle_either_way(
@@ -507,7 +440,7 @@ def _stage_for(sequence: Sequence, body: Body, state: State, test: Body | None) 
 
     def step(position: Any, *values: Any) -> Any:
         with channels.at_position(position):
-            after = _as_tuple(body(sequence.at(position), *values), count)
+            after = as_tuple(body(sequence.at(position), *values), count)
         return (position + 1, *after) if after else position + 1
 
     def going(position: Any, *values: Any) -> Any:

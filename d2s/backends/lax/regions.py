@@ -19,6 +19,7 @@ import jax.numpy as jnp
 from jax.extend.core import Var, jaxprs_in_params, take_current_trace
 
 from d2s.backends.lax import channels, overflow
+from d2s.backends.lax.blame import difference
 from d2s.backends.lax.channels import Failures, Halt, Scope, is_position
 from d2s.backends.lax.dtypes import Type, cast, type_of, type_of_aval
 from d2s.backends.lax.graphs import graph_of
@@ -28,15 +29,13 @@ from d2s.backends.lax.trees import (
     Filler,
     Join,
     Joined,
-    Leaf,
     Out,
-    describe,
     leaves,
     map_leaves,
 )
 from d2s.backends.lax.watch import Slot, Watch
 from d2s.conversion import is_block, is_made_code
-from d2s.errors import Error, IntegerOverflow, Site, StagingError
+from d2s.errors import Error, IntegerOverflow, StagingError
 
 #: regions inside regions; beyond it a recursion has no end that Python can see
 MAX_DEPTH = 120
@@ -445,71 +444,3 @@ def scalar_predicate(test: Any) -> Any:
 def running() -> list[Any]:
     """Error codes of the regions around: what runs now must not go on when one is set."""
     return [s.code for s in channels._stack.scopes if s.code is not None]
-
-
-def difference(found: Difference, names: list[str], prefix: str, what: str, site: Site) -> Error:
-    """The error for a variable whose two sides do not fit together."""
-    path = found.path.removeprefix(prefix)
-    name, rest = _variable(path, names)
-    subject = f"`{name}{rest}`" if name else "the value"
-    first, second = what.split("|")
-    code = found.mismatch.code
-    if code == "D2S010" and second.startswith("after"):
-        code = "D2S011"
-    one, other = describe(_shown(found.one)), describe(_shown(found.other))
-    return StagingError(
-        f"{subject}: {found.mismatch.why}\n  {first}: {one}\n  {second}: {other}",
-        code=code,
-        site=site,
-        fix=found.mismatch.fix,
-    )
-
-
-def _shown(value: Any) -> Any:
-    return getattr(value, "init", value) if isinstance(value, Leaf) else value
-
-
-def _variable(path: str, names: list[str]) -> tuple[str, str]:
-    if len(names) == 1:
-        return names[0], path
-    if names and path.startswith("["):
-        index, _, rest = path[1:].partition("]")
-        if index.isdigit() and int(index) < len(names):
-            return names[int(index)], rest
-    return "", path
-
-
-def target_names() -> list[str]:
-    """The names that the result of the op running now is assigned to, in the user's function."""
-    frame: types.FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if channels.is_user_code(frame.f_code):
-            names = _assigned_next(frame)
-            if names is not None:
-                return names
-            if not is_block(frame.f_code):
-                return ["the returned value"]
-            # what a block returns is assigned where the block is used
-        frame = frame.f_back
-    return []
-
-
-def _assigned_next(frame: types.FrameType) -> list[str] | None:
-    """The names stored after the instruction that runs; None when it is a return that follows."""
-    names: list[str] = []
-    for instruction in dis.get_instructions(frame.f_code):
-        name = instruction.opname
-        if instruction.offset <= frame.f_lasti or name in ("CACHE", "UNPACK_SEQUENCE"):
-            continue
-        if name.startswith("RETURN") and not names:
-            return None
-        if not name.startswith("STORE_"):
-            break
-        if isinstance(instruction.argval, tuple):
-            both = name == "STORE_FAST_STORE_FAST"
-            names += instruction.argval if both else instruction.argval[:1]
-            if not both:
-                break
-        else:
-            names.append(instruction.argval)
-    return names

@@ -1,0 +1,80 @@
+"""Loops that Python itself runs while a graph is built: every iteration is in the graph."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from d2s.backends.lax import channels
+from d2s.backends.lax.branches import cond
+from d2s.backends.lax.carry import State
+from d2s.backends.lax.regions import is_traced, is_tracer_error
+from d2s.backends.lax.sequences import Fresh, refuse_left_iterator
+from d2s.errors import StagingError
+
+Body = Callable[..., Any]
+
+
+def as_tuple(value: Any, count: int) -> State:
+    return (value,) if count == 1 else tuple(value) if count else ()
+
+
+def unroll(iterable: Iterable[Any], body: Body, state: State, test: Body | None) -> State:
+    count = len(state)
+    items = iter(iterable)
+    if isinstance(items, types.GeneratorType):
+        items = _yielded(items)
+    if test is None:
+        for item in items:
+            state = as_tuple(body(item, *state), count)
+        return state
+    for item in items:
+        state = as_tuple(body(item, *state), count)
+        go = test(*state)
+        if is_traced(go):
+            return _unroll_guarded(go, iterable, items, body, state, test)
+        if not go:
+            break
+    return state
+
+
+def _yielded(generator: types.GeneratorType[Any, Any, Any]) -> Iterator[Any]:
+    """What a generator gives; it is not converted, and says so when that was needed."""
+    while True:
+        try:
+            item = next(generator)
+        except StopIteration:
+            return
+        except Exception as error:
+            if not is_tracer_error(error):
+                raise
+            name = generator.__qualname__
+            raise StagingError(
+                f"{name} is a generator, which d2s does not convert, and needs a run-time value",
+                code="D2S021",
+                site=channels.where(error),
+                fix="a function that builds a list",
+            ) from error
+        yield item
+
+
+def _unroll_guarded(
+    go: Any, iterable: Iterable[Any], items: Any, body: Body, state: State, test: Body
+) -> State:
+    """The rest of a finite Python loop whose early exit is a run-time condition."""
+    if iter(iterable) is iterable and not isinstance(iterable, Fresh):
+        refuse_left_iterator()
+    count = len(state)
+    for item in items:
+
+        def then(*values: Any, item: Any = item) -> Any:
+            return as_tuple(body(item, *values), count)
+
+        state = tuple(cond(go, then, lambda *values: tuple(values), state))
+        go = test(*state)
+        if not is_traced(go) and not go:
+            break
+    if isinstance(iterable, Fresh):
+        iterable.is_left = True
+    return state
