@@ -135,9 +135,14 @@ class Scope:
         self.watch = watch
         #: a handler can see what was written before a failure
         self.observed = observed
-        #: the graph that this scope belongs to; values of an inner one must not get into it
+        #: the graph that this scope belongs to and those around it; values of an inner one must
+        #: not get into it
         with take_current_trace() as graph:
-            self.graph = graph
+            self.graphs = [graph]
+        while getattr(self.graphs[-1], "parent_trace", None) is not None:
+            self.graphs.append(self.graphs[-1].parent_trace)
+        if _stack.scopes:
+            self.graphs += _stack.scopes[-1].graphs
         self.code: Any = None
         self.payload: dict[int, list[Any]] = {}
         self.numbers: set[int] = set()
@@ -170,7 +175,9 @@ class Scope:
 
     def holds(self, value: Any) -> bool:
         """Whether a value can live in the graph of this scope."""
-        return not isinstance(value, jax.core.Tracer) or value._trace is self.graph
+        if not isinstance(value, jax.core.Tracer):
+            return True
+        return any(value._trace is graph for graph in self.graphs)
 
     def fail_at_last(self) -> None:
         """What ran here did not come to its end; the code says why, if it could get out."""
