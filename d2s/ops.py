@@ -235,7 +235,7 @@ def _call(function: Any, *args: Any) -> Any:
 def _python(function: types.FunctionType) -> Any:
     if "__d2s_bound__" not in function.__dict__:
         if conversion.is_made_by_d2s(function):
-            return _named(functools.partial(_call_converted, lambda: function, function), function)
+            return _prepared(lambda: function, function)
         if conversion.runs_as_it_is(function):
             return _as_it_is(function)
     known = conversion.bound(function)
@@ -246,24 +246,22 @@ def _python(function: types.FunctionType) -> Any:
 
 def _caller(function: types.FunctionType, known: conversion.Bound) -> Any:
     # a reference to the function itself would keep it alive for as long as itself
-    made = functools.partial(_call_converted, weakref.ref(function), known.made)
-    known.caller = _named(made, function)
+    known.caller = _prepared(weakref.ref(function), known.made)
     return known.caller
 
 
-def _named(caller: Any, function: types.FunctionType) -> Any:
-    """Python names what is called when its arguments do not fit."""
-    vars(caller).update(__qualname__=function.__qualname__, __module__=function.__module__)
-    return caller
+def _prepared(function: Callable[[], Any], made: types.FunctionType) -> Any:
+    """A converted function that may call others of the user's; Python names it in its errors."""
 
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if Watching.count:
+            # the function may be gone once it was asked for
+            active().enter(function() or made)
+        with deep:
+            return made(*args, **kwargs)
 
-def _call_converted(
-    function: Callable[[], Any], made: Callable[..., Any], /, *args: Any, **kwargs: Any
-) -> Any:
-    if Watching.count:
-        active().enter(function() or made)  # the function may be gone once it was asked for
-    with deep:
-        return made(*args, **kwargs)
+    call.__qualname__, call.__module__ = made.__qualname__, made.__module__
+    return call
 
 
 def _object(function: Any) -> Any:

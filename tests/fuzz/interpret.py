@@ -179,7 +179,8 @@ def _apply(equation: Any, args: list[Any]) -> list[Any]:
     if name == "while":
         return _while(params, args)
     if name == "scan":
-        return _scan(params, args)
+        # its parameters are others from jax 0.11 on
+        return _scan(params, args) if "num_consts" in params else _by_jax(equation, args)
     inner = params.get("jaxpr") or params.get("call_jaxpr")
     if isinstance(inner, ClosedJaxpr):
         return evaluate(inner, *args)
