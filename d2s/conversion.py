@@ -61,7 +61,8 @@ class Conversion:
 
     @functools.cached_property
     def source(self) -> str:
-        return emit.source(self.tree, self.unit)
+        with _lock:  # the layout of long lines changes the filters of warnings for a moment
+            return emit.source(self.tree, self.unit)
 
 
 class _Registry:

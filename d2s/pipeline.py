@@ -30,7 +30,7 @@ from d2s.converters.asserts import Asserts
 from d2s.converters.base import Context, Converter
 from d2s.converters.blocks import mark_unbound
 from d2s.converters.bool_ops import BoolOps
-from d2s.converters.calls import Calls, name_super
+from d2s.converters.calls import Calls, name_super, untell_super
 from d2s.converters.chains import FindChains, LongChains, SwitchStmt
 from d2s.converters.class_bodies import ClassBodies
 from d2s.converters.compare import Compare
@@ -105,6 +105,7 @@ def run(unit: Unit, known: dict[str, object], until: str = "") -> tuple[gast.AST
         tree = _Walk(context, group).run(tree)
         if until in {converter.__name__ for converter in group}:
             break
+    untell_super(tree, context.names.made)
     runtime = "d2s"
     if runtime in names and visible.get(runtime) is not sys.modules["d2s"]:
         (runtime,) = context.names.fresh("d2s_")

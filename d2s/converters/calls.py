@@ -80,4 +80,13 @@ def name_super(tree: gast.AST, is_method: bool) -> None:
             is_super = isinstance(call, gast.Call) and getattr(call.func, "id", "") == "super"
             if is_super and not call.args and not call.keywords:
                 told = quote_expression("f(__class__, first)", call, first=parameters[0].id)
-                call.args = told.args
+                call.args, call.is_told = told.args, True
+
+
+def untell_super(tree: gast.AST, generated: set[str]) -> None:
+    """Where it stands in its method and not in a block, ``super()`` finds everything itself."""
+    for node in all_nodes(tree):
+        if isinstance(node, gast.FunctionDef) and node.name not in generated:
+            for call in own_nodes(node.body):
+                if getattr(call, "is_told", False):
+                    call.args = []
