@@ -12,13 +12,9 @@ WITHOUT = {
     103: "no directives for loops",
 }
 
-#: items that no test shows yet
-OPEN = {
-    185: "what is run as it is says so, once and with the reason",
-    190: "an attempt to stage that failed leaves nothing in the graph",
-}
-
 SCENARIOS = {
+    185: "tests/test_as_it_is.py",
+    190: "tests/test_as_it_is.py",
     # if
     1: "if-no_outputs_and_no_else",
     2: "if-no_outputs",

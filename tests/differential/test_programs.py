@@ -24,7 +24,7 @@ from . import (
     programs_with,
 )
 from .harness import CASES, Case, cases
-from .scenarios import NUMBERS, OPEN, SCENARIOS, WITHOUT
+from .scenarios import NUMBERS, SCENARIOS, WITHOUT
 
 MODULES = (
     programs_if,
@@ -62,7 +62,7 @@ def test_every_module_is_registered() -> None:
 
 @pytest.mark.parametrize("number", NUMBERS)
 def test_every_scenario_has_a_program(number: int) -> None:
-    assert [number in table for table in (SCENARIOS, WITHOUT, OPEN)].count(True) == 1
+    assert [number in table for table in (SCENARIOS, WITHOUT)].count(True) == 1
     programs = {item.id for item in CASES}
     for name in SCENARIOS.get(number, "").split():
         assert name in programs or (ROOT / name).is_file(), name
