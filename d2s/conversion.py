@@ -113,10 +113,6 @@ def source_of(function: types.FunctionType) -> str:
     return conversion_of(plain).source + "\n"
 
 
-#: functions inside functions of generated code that Python's stack has room for
-_MAX_DEPTH = 180
-
-
 def _convert(function: types.FunctionType) -> Conversion:
     # the thousands of small objects of a syntax tree would make the collector look through
     # everything else again and again; none of them is garbage yet
@@ -127,8 +123,6 @@ def _convert(function: types.FunctionType) -> Conversion:
             unit = parse(function)
             converted_tree, runtime, made = pipeline.run(unit, _known_names(function))
             tree = emit.to_ast(converted_tree)
-            if _depth(tree) > _MAX_DEPTH:
-                raise RecursionError
             flags = function.__code__.co_flags & _FUTURE
             code = emit.code(tree, unit, runtime, function.__qualname__, flags, made)
     except RecursionError as error:
@@ -145,18 +139,6 @@ def _convert(function: types.FunctionType) -> Conversion:
     _register(code)
     logger.debug("converted %s (%s:%d)", unit.name, unit.filename, unit.first_line)
     return Conversion(code, tree, unit, runtime)
-
-
-def _depth(tree: ast.AST) -> int:
-    """How deep functions stand inside functions."""
-    deepest = 0
-    stack = [(tree, 0)]
-    while stack:
-        node, depth = stack.pop()
-        depth += isinstance(node, ast.FunctionDef | ast.Lambda)
-        deepest = max(deepest, depth)
-        stack += [(child, depth) for child in ast.iter_child_nodes(node)]
-    return deepest
 
 
 def _known_names(function: types.FunctionType) -> dict[str, object]:

@@ -23,6 +23,7 @@ from d2s.analysis.scopes import (
     SCOPES,
     all_nodes,
     bound_as_text,
+    child_nodes,
     functions_in_class,
     runs_later,
 )
@@ -88,9 +89,11 @@ def run(unit: Unit, known: dict[str, object], until: str = "") -> tuple[gast.AST
         else:
             bound |= bound_as_text(node)
     names |= bound
-    if "super" not in bound and "super" not in known:
+    has_super = "super" in names and "super" not in bound and "super" not in known
+    if has_super:
         name_super(unit.tree, "__class__" in unit.free_names)
         every = list(all_nodes(unit.tree))
+    kinds = {type(node) for node in every}
     # a name bound anywhere in the function may hide the module of that name
     visible = {name: value for name, value in known.items() if name not in bound}
     context = Context(
@@ -98,6 +101,7 @@ def run(unit: Unit, known: dict[str, object], until: str = "") -> tuple[gast.AST
         Names(names, unit.first_line),
         every,
         bound,
+        kinds,
         globals=visible,
     )
     tree = unit.tree
@@ -105,7 +109,10 @@ def run(unit: Unit, known: dict[str, object], until: str = "") -> tuple[gast.AST
         tree = _Walk(context, group).run(tree)
         if until in {converter.__name__ for converter in group}:
             break
-    untell_super(tree, context.names.made)
+    if has_super:
+        untell_super(tree, context.names.made)
+    if len(every) > 3 * MAX_DEPTH and depth(tree) > MAX_DEPTH:
+        raise RecursionError
     runtime = "d2s"
     if runtime in names and visible.get(runtime) is not sys.modules["d2s"]:
         (runtime,) = context.names.fresh("d2s_")
@@ -113,6 +120,25 @@ def run(unit: Unit, known: dict[str, object], until: str = "") -> tuple[gast.AST
             if getattr(node, "generated", False):
                 node.id = runtime
     return tree, runtime, context.names.made
+
+
+#: syntax that makes a function run later than it is called
+_LATER = {gast.Yield, gast.YieldFrom, gast.AsyncFunctionDef}
+
+#: functions inside functions of generated code that Python's stack has room for
+MAX_DEPTH = 180
+
+
+def depth(tree: gast.AST) -> int:
+    """How deep functions stand inside functions."""
+    deepest = 0
+    stack = [(tree, 0)]
+    while stack:
+        node, level = stack.pop()
+        level += isinstance(node, FUNCTIONS)
+        deepest = max(deepest, level)
+        stack += [(child, level) for child in child_nodes(node)]
+    return deepest
 
 
 class _Walk:
@@ -123,6 +149,7 @@ class _Walk:
         self._visitors: dict[type[gast.AST], list[Any]] = {}
         self._needs_flow = IfStmt in group
         self._reads = UnboundReads in group
+        self._has_later = not _LATER.isdisjoint(context.kinds)
         self._in_class = group == _IN_CLASSES
         self._everywhere = self._in_class or group == (UnboundReads,)
         for kind in group:
@@ -155,7 +182,7 @@ class _Walk:
             fields = tuple(name for name in fields if name in self._fields)
         if isinstance(node, gast.ClassDef):
             self._visit_class(node, fields)
-        elif runs_later(node):
+        elif self._has_later and runs_later(node):
             self._mark_reads(node)
             return node
         else:

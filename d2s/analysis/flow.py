@@ -81,14 +81,19 @@ class Flow:
         self._marked: set[str] = set()
         self._locals = scopes.local_names(function)
         self._globals = scopes.declared(function, gast.Global)
-        self._has_walrus = any(isinstance(n, gast.NamedExpr) for n in own_nodes(function.body))
+        own = list(own_nodes(function.body))
+        self._has_walrus = any(isinstance(n, gast.NamedExpr) for n in own)
+        self._unbinds_any = any(isinstance(n, gast.ExceptHandler) or deleted(n) for n in own)
         self._order = first_places(function, scopes.parameters(function))
         outer = scopes.declared(function, gast.Nonlocal)
+        #: functions and classes made here
+        self._scopes_inside = [node for node in own if isinstance(node, SCOPES)]
         #: names that a function inside may delete, at any time
         self._deleted_inside = {
             name
-            for node in all_nodes(function)
-            if isinstance(node, FUNCTIONS) and node is not function
+            for outer in self._scopes_inside
+            for node in all_nodes(outer)
+            if isinstance(node, FUNCTIONS)
             for statement in own_nodes(body_of(node))
             for name in deleted(statement) & scopes.declared(node, gast.Nonlocal)
         } & self._locals
@@ -97,12 +102,7 @@ class Flow:
         self._escaping = captured | outer
         bound = set(scopes.parameters(function)) | outer
         self._walk(function.body, set(), set(bound), set(bound), captured | outer)
-        inner = [
-            name
-            for node in own_nodes(function.body)
-            if isinstance(node, SCOPES)
-            for name in free_loads(node, scopes)
-        ]
+        inner = [name for node in self._scopes_inside for name in free_loads(node, scopes)]
         #: names read before anything can have bound them in this function
         self.never_bound = self._sorted(self._early)
         self._marked.update(self.never_bound)
@@ -281,7 +281,7 @@ class Flow:
     def _unbinds(self, body: list[gast.stmt]) -> set[str]:
         """Names that code may leave unbound: deleted ones, and those of ended handlers."""
         found: set[str] = set()
-        for node in own_nodes(body):
+        for node in own_nodes(body) if self._unbinds_any else ():
             if isinstance(node, gast.ExceptHandler):
                 found.add(handler_name(node))
             elif isinstance(node, gast.Assign):

@@ -22,6 +22,8 @@ class Context:
     nodes: list[gast.AST]
     #: every name that is bound somewhere in it
     bound: set[str] = field(default_factory=set)
+    #: the classes of its nodes
+    kinds: set[type[gast.AST]] = field(default_factory=set)
     #: set by the runner for the innermost function around the node being converted
     flow: Flow | None = None
     #: names that mean a library (``jnp``) where the function was defined: name -> module or object

@@ -71,6 +71,8 @@ class FindChains(Converter):
     """Gathers the links of a chain; two of them make one."""
 
     def visit_FunctionDef(self, node: gast.FunctionDef) -> gast.FunctionDef:
+        if gast.Eq not in self.context.kinds and gast.Match not in self.context.kinds:
+            return node
         for body in own_bodies(node.body):
             for n, statement in enumerate(body):
                 if isinstance(statement, gast.If):

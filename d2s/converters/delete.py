@@ -29,6 +29,8 @@ class Delete(Converter):
     """`del` of local names."""
 
     def visit_FunctionDef(self, node: gast.FunctionDef) -> gast.FunctionDef:
+        if gast.Delete not in self.context.kinds:
+            return node
         scopes = Scopes()
         outside = scopes.declared(node, gast.Global)
         if node is self.context.unit.tree:

@@ -268,3 +268,16 @@ def caught_inside_a_gradient(k):
     except Exception:
         return 5
     return jnp.sum(k) * 2
+
+
+# seed 62000924: a body that always fails, and so does its handler
+@found(lambda: (3,), lambda: (0,))
+def fails_in_the_handler(r):
+    try:
+        if r:
+            d, z = 0
+        else:
+            raise KeyError
+    except Exception:
+        d, *rest = 3
+    return d

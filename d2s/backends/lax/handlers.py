@@ -261,7 +261,9 @@ def _handle(
             cond(code == first, lambda: run([first]), lambda: run(rest), ())
 
     def fine() -> None:
-        if orelse is not None and not ended:
+        if ended:
+            _failed_before()  # the body has no end but a failure
+        if orelse is not None:
             cond(code == 0, orelse, _failed_before, ()) if missed else orelse()
 
     def failed() -> None:
