@@ -281,3 +281,14 @@ def fails_in_the_handler(r):
     except Exception:
         d, *rest = 3
     return d
+
+
+# seed 62001242: two failures in one finally
+@found(lambda: (0,), lambda: (1,), flavour="static")
+def fails_twice_in_a_finally(x):
+    try:
+        if not x:
+            o = o  # noqa: F821
+        a = b = 0
+    finally:
+        raise ZeroDivisionError(f"at {b}")

@@ -127,6 +127,11 @@ def _finish(final: Thunk, error: BaseException | None) -> tuple[Any, Any]:
                     left = final()
         except Halt:
             halted = True
+        except BaseException as failed:
+            if scope.code is None or is_internal(failed) or not is_raised_by_user(failed):
+                raise
+            scope.fail(failed)  # it comes only where nothing failed before it
+            halted = True
     if scope.code is not None:
         written = _written_before_failure(scope, watch)
         for slot, now, then in written:
