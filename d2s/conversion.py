@@ -171,6 +171,13 @@ def is_made_by_d2s(function: types.FunctionType) -> bool:
     return _made.get(function.__code__) is not None
 
 
+def is_made_inside(function: types.FunctionType) -> bool:
+    """Whether running converted code made the function, and no one handed it to d2s."""
+    if not is_made_by_d2s(function) or is_written(function):
+        return False
+    return _ORIGIN not in function.__dict__
+
+
 def is_written(function: types.FunctionType) -> bool:
     """Whether d2s wrote the text of the function, which now is the user's own."""
     return _written.get(function.__code__) is not None
@@ -323,6 +330,7 @@ def bind(function: types.FunctionType) -> types.FunctionType:
         code, function.__globals__, function.__name__, function.__defaults__, closure
     )
     made.__kwdefaults__ = function.__kwdefaults__
+    made.__dict__[_ORIGIN] = function.__code__
     return made
 
 

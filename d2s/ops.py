@@ -254,11 +254,12 @@ def _prepared(function: Callable[[], Any], made: types.FunctionType) -> Any:
     """A converted function that may call others of the user's; Python names it in its errors."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
+        run = made
         if Watching.count:
             # the function may be gone once it was asked for
-            active().enter(function() or made)
+            run = active().enter(function() or made, made)
         with deep:
-            return made(*args, **kwargs)
+            return run(*args, **kwargs)
 
     call.__qualname__, call.__module__ = made.__qualname__, made.__module__
     return call
@@ -311,13 +312,16 @@ def _call_builtin(function: Any, /, *args: Any, **kwargs: Any) -> Any:
 def _call_as_it_is(function: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Library code and its kin: not converted, but the functions that it calls are."""
     backend = active()
-    called = function
+    called, given = function, args
     args, kwargs = _converted_arguments(function, args, kwargs)
     if backend.staging():
         backend.leave(function)
         called = backend.around(function, _converted_argument)
     try:
-        return called(*args, **kwargs)
+        result = called(*args, **kwargs)
+        if called is not function or args is not given or getattr(function, "__closure__", None):
+            backend.returned()
+        return result
     except Exception as error:
         code = getattr(function, "__code__", None)
         reason = conversion.why_not(function) if code is not None else "it is not plain Python"
@@ -332,8 +336,10 @@ def _converted_arguments(
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments, converted where they will be called; others must stay what they are."""
     if takes_functions(function):
-        changed = {name: _converted_argument(value) for name, value in kwargs.items()}
-        return tuple(map(_converted_argument, args)), changed
+        named = {name: _converted_argument(value) for name, value in kwargs.items()}
+        changed = tuple(map(_converted_argument, args))
+        same = all(a is b for a, b in zip(args, changed, strict=True))
+        return (args if same else changed), named
     called = called_argument(function)
     if type(called) is int and len(args) > called:
         args = (*args[:called], _converted_function(args[called]), *args[called + 1 :])
@@ -357,7 +363,8 @@ def _converted_function(value: Any) -> Any:
     if kind is _PYTHON:
         if conversion.is_made_by_d2s(value) or conversion.runs_as_it_is(value):
             return value
-        return conversion.converted(value)
+        made = conversion.converted(value)
+        return active().enter(value, made) if Watching.count else made
     if kind is _METHOD and type(value.__func__) is _PYTHON:
         function = _converted_function(value.__func__)
         return value if function is value.__func__ else _METHOD(function, value.__self__)

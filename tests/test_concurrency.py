@@ -350,19 +350,20 @@ def test_another_thread_sees_no_tracer(tmp_path, monkeypatch) -> None:
     assert elsewhere.notes() == {"('float', 'float')"}
 
 
-@pytest.mark.xfail(strict=True, reason="a write is undone when the trace ends, not hidden before")
 def test_another_thread_sees_no_tracer_in_an_object(tmp_path, monkeypatch) -> None:
-    """The write is refused in the end; in the meantime nobody may see it."""
+    """The write happens when the call ends; in the meantime nobody may see it."""
     module = load(
         tmp_path,
         "class A: pass\nthing = A()\nthing.v = 1.0\ndef f(x):\n    thing.v = x\n    wait()\n"
         "    return x\n",
     )
-    elsewhere = Elsewhere(monkeypatch, lambda: type(module.thing.v).__name__)
+    # by no name that d2s could follow: what unconverted code can see has no twin
+    thing = weakref.ref(module.thing)
+    elsewhere = Elsewhere(monkeypatch, lambda: type(thing().v).__name__)
     module.wait = elsewhere.wait
-    with pytest.raises(d2s.Error, match="D2S024"):
-        d2s.to_static(module.f)(jnp.float32(3))
+    d2s.to_static(module.f)(jnp.float32(3))
     assert elsewhere.notes() == {"float"}
+    assert float(module.thing.v) == 3.0
 
 
 # -- memory ---------------------------------------------------------------------------------------
@@ -464,7 +465,6 @@ def test_static_functions_are_dropped(tmp_path: Path) -> None:
     assert [ref() for ref in dropped] == [None] * len(dropped)
 
 
-@pytest.mark.xfail(strict=True, reason="a graph keeps the objects that it was built from")
 def test_static_methods_do_not_keep_their_objects(tmp_path: Path) -> None:
     text = (
         "import d2s\nclass A:\n    w = 2.0\n    @d2s.to_static\n    def f(self, x):\n"

@@ -100,12 +100,16 @@ class Backend(Protocol):
         """Call a builtin function, by its equivalent when an argument is traced."""
         ...
 
-    def enter(self, function: Any) -> None:
-        """A converted function is about to be called while a graph is built."""
+    def enter(self, function: Any, made: Any) -> Any:
+        """What to run when a function is called while a graph is built; `made` is converted."""
         ...
 
     def leave(self, function: Any) -> None:
         """Code that is not converted is about to be called while a graph is built."""
+        ...
+
+    def returned(self) -> None:
+        """A library that may have called functions of the user's has returned."""
         ...
 
     def around(self, function: Any, change: Callable[[Any], Any]) -> Any:

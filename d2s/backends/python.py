@@ -166,11 +166,14 @@ class PythonBackend:
     def builtin(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return function(*args, **kwargs)
 
-    def enter(self, function: Any) -> None:
-        return None
+    def enter(self, function: Any, made: Any) -> Any:
+        return made
 
     def leave(self, function: Any) -> None:
         """Code that is not converted is about to be called while a graph is built."""
+        return None
+
+    def returned(self) -> None:
         return None
 
     def around(self, function: Any, change: Callable[[Any], Any]) -> Any:

@@ -124,7 +124,7 @@ def test_a_fresh_container_is_returned_on_every_call():
 
 def test_what_cannot_be_passed_is_refused():
     with pytest.raises(d2s.Error, match="D2S030"):
-        d2s.to_static(lambda s: 1.0)({1, 2})
+        d2s.to_static(lambda s: 1.0)(iter([1, 2]))
 
 
 def test_keyword_and_default_arguments():

@@ -21,8 +21,9 @@ from d2s.backends.lax.dtypes import is_dynamic, type_of
 from d2s.backends.lax.sequences import refuse_outer_iterator
 from d2s.backends.protocol import Backend, Handler, Thunk
 from d2s.backends.python import PythonBackend
-from d2s.conversion import is_made_by_d2s, is_written
+from d2s.conversion import is_made_inside
 from d2s.errors import Error, StagingError
+from d2s.libraries import is_library_file
 from d2s.static import StaticFunction
 from d2s.values import Maybe, Unbound
 
@@ -177,14 +178,25 @@ class LaxBackend(PythonBackend):
                 )
         return function(*args, **kwargs)
 
-    def enter(self, function: Any) -> None:
-        made = is_made_by_d2s(function) and not is_written(function)
+    def enter(self, function: Any, made: Any) -> Any:
+        inside = is_made_inside(function)
         for watch in channels.watches():
-            if not (made and watch.outside):
+            if not (inside and watch.outside):
                 watch.add(function)
+        twins = channels.twins()
+        return made if twins is None else twins.enter(made)
 
     def leave(self, function: Any) -> None:
         refuse_unrepeatable(function)
+        twins = channels.twins()
+        code = getattr(function, "__code__", None)
+        if twins is not None and code is not None and not is_library_file(code.co_filename):
+            twins.enter_as_is(function)
+
+    def returned(self) -> None:
+        twins, scope = channels.twins(), channels.current()
+        if twins is not None and scope is not None:
+            twins.leave_transformation(scope)
 
     def around(self, function: Any, change: Callable[[Any], Any]) -> Any:
         return wrappers.around(function, change)

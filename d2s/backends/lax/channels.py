@@ -130,7 +130,7 @@ class Failures:
 class Scope:
     """Channels of one region, or of a try block inside one."""
 
-    def __init__(self, failures: Failures, watch: Watch | None = None, observed: bool = False):
+    def __init__(self, failures: Failures, watch: Any = None, observed: bool = False):
         self.failures = failures
         self.watch = watch
         #: a handler can see what was written before a failure
@@ -230,6 +230,7 @@ class _Stack(threading.local):
         self.failures = 0
         self.trials = 0
         self.positions: list[Any] = []
+        self.twins: Any = None
 
 
 _stack = _Stack()
@@ -326,12 +327,26 @@ def watched(watch: Watch) -> Iterator[None]:
 @contextmanager
 def set_aside(exact: bool) -> Iterator[None]:
     """No scope and no watch inside: for code that is traced on its own account."""
-    before = _stack.scopes, _stack.watches, _stack.loops, _stack.exact
-    _stack.scopes, _stack.watches, _stack.loops, _stack.exact = [], [], 0, exact
+    before = _stack.scopes, _stack.watches, _stack.loops, _stack.exact, _stack.twins
+    _stack.scopes, _stack.watches, _stack.loops, _stack.exact, _stack.twins = [], [], 0, exact, None
     try:
         yield
     finally:
-        _stack.scopes, _stack.watches, _stack.loops, _stack.exact = before
+        _stack.scopes, _stack.watches, _stack.loops, _stack.exact, _stack.twins = before
+
+
+def twins() -> Any:
+    """The copies that the function being traced works on, in place of what is outside."""
+    return _stack.twins
+
+
+@contextmanager
+def with_twins(twins: Any) -> Iterator[None]:
+    before, _stack.twins = _stack.twins, twins
+    try:
+        yield
+    finally:
+        _stack.twins = before
 
 
 def joined(value: Any, replaced: list[Any], before: Watch | None) -> None:

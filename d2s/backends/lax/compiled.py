@@ -15,20 +15,16 @@ import jax
 import jax.numpy as jnp
 
 from d2s.backends.lax import channels
-from d2s.backends.lax.arguments import (
-    ARRAY,
-    Build,
-    Builder,
-    exact_key,
-    flatten,
-    objects,
-    only_leaf,
-    template_of_result,
-)
 from d2s.backends.lax.channels import Failures, Halt, Scope
 from d2s.backends.lax.dtypes import type_of
+from d2s.backends.lax.keys import Changing, Number, exact_key
+from d2s.backends.lax.reach import Reach
+from d2s.backends.lax.reader import reader
 from d2s.backends.lax.regions import Escaped, is_raised_by_user, is_tracer_error, trace
-from d2s.backends.lax.trees import Out, map_leaves
+from d2s.backends.lax.results import Build, Call, Results, Write, only_leaf
+from d2s.backends.lax.state import ARRAY, Taken
+from d2s.backends.lax.trees import Out
+from d2s.backends.lax.twins import Restart, Twins
 from d2s.backends.lax.watch import Watch
 from d2s.errors import Error, Site, StagingError, without_own_frames
 from d2s.libraries import is_library_file
@@ -38,6 +34,9 @@ from d2s.values import Unbound, Watching
 
 logger = logging.getLogger("d2s")
 
+#: how often the walk may start again because the function reaches more than was known
+_RESTARTS = 100
+#: types of arguments that are leaves as they are
 _FLAT = frozenset({ARRAY, float, complex})
 
 
@@ -53,9 +52,10 @@ class _Result:
 
 @dataclasses.dataclass(eq=False)
 class _ResultInfo:
-    """What is known once the graph is built: how to make the value, and what may fail."""
+    """What is known once the graph is built: the value, what to write, what may fail."""
 
     build: Build
+    writes: list[Write]
     failures: Failures
     numbers: set[int]
 
@@ -68,10 +68,15 @@ jax.tree_util.register_pytree_node(
 
 
 class _Entry:
-    """The graphs for one structure of arguments."""
+    """The graphs for one key."""
 
-    def __init__(self, owner: Compiled, build: Callable[[tuple[Any, ...]], Any]) -> None:
-        self.owner, self.build = owner, build
+    def __init__(
+        self,
+        owner: Compiled,
+        key: tuple[Any, ...],
+        fill: Callable[[tuple[Any, ...]], tuple[Any, ...]] = lambda leaves: leaves,
+    ) -> None:
+        self.owner, self.key, self.fill = owner, key, fill
         #: positions of Python numbers whose value turned out to be needed
         self.needed: tuple[int, ...] = ()
         self.by_value: dict[Any, _Entry] = {}
@@ -98,90 +103,155 @@ class _Entry:
         self.watches = []
 
 
+@dataclasses.dataclass
+class _Numbers:
+    """Numbers that were constants so far, by their places in a key, and those that changed."""
+
+    last: dict[int, Any]
+    changing: set[int]
+
+
 class _Tracing(threading.local):
-    """Which functions this thread is building graphs of."""
+    """Which functions this thread is building graphs of, and with what the call came."""
 
     def __init__(self) -> None:
         self.running: set[Compiled] = set()
+        self.owners: Any = ()
 
 
 _tracing = _Tracing()
 
 
 class Compiled(StaticFunction):
-    """Callable; one graph per structure and type of arguments, rebuilt when its world changes."""
+    """Callable; one graph per structure and type of what it reaches, rebuilt when that changes."""
 
     def __init__(self, original: Any) -> None:
         super().__init__(original)
-        self._entries: dict[Any, _Entry] = {}
-        #: entries for arguments without structure, by the types of the arguments
-        self._flat: dict[tuple[type, ...], _Entry] = {}
+        self._entries: dict[tuple[Any, ...], _Entry] = {}
+        #: the entry used last, and how to find its leaves, by the types of the arguments
+        self._recent: dict[tuple[type, ...], tuple[_Entry, Any]] = {}
+        self._numbers: dict[tuple[Any, ...], _Numbers] = {}
+        self._reach = Reach(self.function)
         self._lock = threading.RLock()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
-            if not kwargs and not Watching.count:
-                entry = self._flat.get(tuple(map(type, args)))
-                if (
-                    entry is not None
-                    and not (entry.needed or entry.calls_back)
-                    and entry.is_current()
-                ):
-                    try:
-                        result = entry.run(*args)
-                    except Exception as error:
-                        failed = error
-                    else:
-                        if type(result) is _Result:
-                            return self._finish(entry, args, result)
-                        return result
-                    return self._try_again(entry, list(args), failed)
             if self.bound or self.keywords:
                 args, kwargs = (*self.bound, *args), {**self.keywords, **kwargs}
+            if not kwargs and not Watching.count:
+                recent = self._recent.get(tuple(map(type, args)))
+                if recent is not None and recent[0].is_current():
+                    entry, read = recent
+                    leaves, owners = (args, ()) if read is None else read(args) or (None, None)
+                    if leaves is not None and not (entry.needed or entry.calls_back):
+                        _tracing.owners = owners
+                        failed: BaseException
+                        try:
+                            result = entry.run(*leaves)
+                        except (Exception, Restart) as error:
+                            failed = error
+                        else:
+                            _tracing.owners = ()
+                            if type(result) is _Result:
+                                return self._finish(entry, leaves, owners, result)
+                            return result
+                        if isinstance(failed, Exception):
+                            return self._try_again(entry, list(leaves), owners, failed)
+                        self._forget()
+            if channels.current() is not None:
+                return self._inside(args, kwargs)
             return self._call_any(args, kwargs)
         except Exception as error:
             raise without_own_frames(error)  # noqa: B904 - the cause, if any, is kept
 
+    def _inside(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Called while another graph is built, it is a part of that."""
+        twins = channels.twins()
+        if twins is None:
+            return self.function(*args, **kwargs)
+        bound = len(self.bound)
+        args = (*map(twins.of, args[:bound]), *args[bound:])
+        kwargs = {n: twins.of(v) if n in self.keywords else v for n, v in kwargs.items()}
+        for watch in channels.watches():
+            if watch.outside:
+                watch.add(self.function)
+        with deep:
+            return twins.enter(self.function)(*args, **kwargs)
+
     def _call_any(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The way of all calls but the simplest: arrays and floats seen before."""
+        """The way of all calls but those with arguments of known types."""
         if self in _tracing.running:
             return self.function(*args, **kwargs)  # a recursion is part of the graph being built
-        leaves: list[Any] = []
-        key: list[Any] = []
-        for arg in args:
-            if type(arg) is ARRAY:
-                leaves.append(arg)
-                key.append(ARRAY)
-            else:
-                flatten(arg, leaves, key)
-        if kwargs:
-            for name, arg in kwargs.items():
-                key.append(name)
-                flatten(arg, leaves, key)
-        entry = self._entries.get(tuple(key))
-        if entry is None:
-            entry = self._entry(tuple(key), args, kwargs)
-            if not kwargs and not self.bound and _FLAT.issuperset(key):
-                self._flat[tuple(key)] = entry
-        with self._lock if entry.calls_back else nullcontext():
-            return self._run(entry, leaves)
-
-    def _entry(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Entry:
-        with self._lock:
+        for _ in range(_RESTARTS):
+            taken = self._take(args, kwargs)
+            key = self._key(taken)
             entry = self._entries.get(key)
-            if entry is None:
-                builder = Builder()
-                parts = [builder.template(arg) for arg in args]
-                named = {name: builder.template(arg) for name, arg in kwargs.items()}
+            if entry is None or not entry.is_current():
+                with self._lock:
+                    if self._reach.explore(args, kwargs):
+                        self._forget()
+                        continue
+                    entry = self._entries.get(key)
+                    if entry is None:
+                        entry = self._entries[key] = _Entry(self, key)
+            self._remember(args, kwargs, entry)
+            try:
+                with self._lock if entry.calls_back else nullcontext():
+                    return self._run(entry, taken.leaves, taken.owners)
+            except Restart:
+                self._forget()
+        raise StagingError(
+            f"{self._name} reaches other objects each time its graph is built",
+            code="D2S024",
+            fix="functions and objects made outside of it",
+        )
 
-                def build(leaves: tuple[Any, ...]) -> Any:
-                    given = [part(leaves) for part in parts]
-                    return given, {name: part(leaves) for name, part in named.items()}
+    def _take(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Taken:
+        taken = Taken(self._reach.pinned)
+        taken.take(args, True)
+        taken.take(tuple(kwargs), True)
+        taken.take(tuple(kwargs.values()), True)
+        for place in self._reach.places:
+            taken.place(place.get())
+        return taken
 
-                entry = self._entries[key] = _Entry(self, build)
-            return entry
+    def _key(self, taken: Taken) -> tuple[Any, ...]:
+        """The key; numbers in it that were seen to change become leaves."""
+        key = taken.key
+        places = [n for n, token in enumerate(key) if type(token) is Number]
+        if places:
+            shape = list(key)
+            for n in places:
+                shape[n] = Changing(type(key[n].value))
+            known = self._numbers.get(tuple(shape))
+            if known is None:
+                known = _Numbers({n: key[n] for n in places}, set())
+                self._numbers[tuple(shape)] = known
+            known.changing |= {n for n in places if key[n] != known.last[n]}
+            for n in known.changing:
+                taken.changing[n] = key[n].value
+                key[n] = shape[n]
+        taken.leaves += [taken.changing[n] for n in sorted(taken.changing)]
+        return tuple(key)
 
-    def _run(self, entry: _Entry, leaves: list[Any]) -> Any:
+    def _remember(self, args: tuple[Any, ...], kwargs: dict[str, Any], entry: _Entry) -> None:
+        """Next time, find the leaves of arguments like these without the walk."""
+        if kwargs or entry.calls_back:
+            return
+        kinds = tuple(map(type, args))
+        known = self._recent.get(kinds)
+        if known is not None and known[0] is entry:
+            return
+        flat = _FLAT.issuperset(kinds) and not self._reach.places
+        read = None if flat else reader(entry.key, self._reach.places)
+        if flat or read is not None:
+            self._recent[kinds] = entry, read
+
+    def _forget(self) -> None:
+        """Keys have other parts now."""
+        self._recent, self._entries, self._numbers = {}, {}, {}
+
+    def _run(self, entry: _Entry, leaves: list[Any], owners: Any) -> Any:
         if not entry.is_current():
             logger.info("%s: something it reads has changed; tracing again", self._name)
             entry.reset()
@@ -189,33 +259,37 @@ class Compiled(StaticFunction):
             entry, leaves = self._by_value(entry, leaves, entry.needed)
             if not entry.is_current():
                 entry.reset()
+        _tracing.owners = owners
         failed: Exception | None = None
         try:
             result = entry.run(*leaves)
         except Exception as error:
             failed = error
+        _tracing.owners = ()
         if failed is not None:
-            return self._try_again(entry, leaves, failed)
-        for outer in channels.watches():
-            # what this graph was built from, the graph around is built from
-            for watch in entry.watches if outer.outside else ():
-                outer.adopt(watch)
-        return result if type(result) is not _Result else self._finish(entry, leaves, result)
+            return self._try_again(entry, leaves, owners, failed)
+        if type(result) is not _Result:
+            return result
+        return self._finish(entry, leaves, owners, result)
 
-    def _finish(self, entry: _Entry, leaves: Sequence[Any], result: _Result) -> Any:
-        """Raise what failed, or make the value."""
+    def _finish(self, entry: _Entry, leaves: Sequence[Any], owners: Any, result: _Result) -> Any:
+        """Write what changed, raise what failed, make the value."""
         info = result.static
         if info.failures.calls_back:
             self._wait_for_callbacks(info.failures)
-        if result.code is not None:
-            if isinstance(result.code, jax.core.Tracer):
-                channels.report(result.code, result.payload, info.numbers, info.failures)
-            else:
-                code = int(result.code)
-                if code and info.failures.is_overflow(code) and _numbers(leaves):
-                    return self._exactly(entry, list(leaves))
-                channels.check(code, result.payload, info.failures)
-        return info.build(result.leaves)
+        call = Call(result.leaves, owners)
+        code = result.code
+        known = code is not None and not isinstance(code, jax.core.Tracer)
+        number = int(code) if known else 0
+        if number and info.failures.is_overflow(number) and _numbers(leaves):
+            return self._exactly(entry, list(leaves), owners)
+        for store in [write.prepare(call) for write in info.writes]:
+            store()
+        if known:
+            channels.check(number, result.payload, info.failures)
+        elif code is not None:
+            channels.report(code, result.payload, info.numbers, info.failures)
+        return info.build(call)
 
     def _wait_for_callbacks(self, failures: Failures) -> None:
         """A failure inside a transformation is known only when its callback has run."""
@@ -225,11 +299,11 @@ class Compiled(StaticFunction):
             failures.told.clear()
             raise error
 
-    def _exactly(self, entry: _Entry, leaves: list[Any]) -> Any:
+    def _exactly(self, entry: _Entry, leaves: list[Any], owners: Any) -> Any:
         """This very call with its Python numbers as constants: Python's integers are exact."""
         logger.info("%s: integers beyond 32 bits; this call is computed exactly", self._name)
         inner, rest = self._by_value(entry, leaves, tuple(_numbers(leaves)))
-        return self._run(inner, rest)
+        return self._run(inner, rest, owners)
 
     def _by_value(
         self, entry: _Entry, leaves: list[Any], positions: tuple[int, ...]
@@ -239,18 +313,18 @@ class Compiled(StaticFunction):
         inner = entry.by_value.get(key)
         if inner is None:
             fixed = {n: leaves[n] for n in positions}
-            build = entry.build
+            fill = entry.fill
 
-            def with_constants(rest: tuple[Any, ...]) -> Any:
+            def with_constants(rest: tuple[Any, ...]) -> tuple[Any, ...]:
                 others = iter(rest)
                 count = len(rest) + len(fixed)
-                return build(tuple(fixed[n] if n in fixed else next(others) for n in range(count)))
+                return fill(tuple(fixed[n] if n in fixed else next(others) for n in range(count)))
 
-            inner = entry.by_value[key] = _Entry(self, with_constants)
+            inner = entry.by_value[key] = _Entry(self, entry.key, with_constants)
         rest = [leaf for n, leaf in enumerate(leaves) if n not in positions]
         return inner, rest
 
-    def _try_again(self, entry: _Entry, leaves: list[Any], error: Exception) -> Any:
+    def _try_again(self, entry: _Entry, leaves: list[Any], owners: Any, error: Exception) -> Any:
         """Make the numbers static whose value was needed; otherwise say what went wrong."""
         staging = isinstance(error, Error) and not isinstance(error, SyntaxError)
         if not staging and not is_tracer_error(error):
@@ -262,7 +336,7 @@ class Compiled(StaticFunction):
             logger.info("%s: the value of a Python number is needed; it becomes static", self._name)
             entry.needed = wanted
             entry.reset()
-            return self._run(entry, leaves)
+            return self._run(entry, leaves, owners)
         if staging:
             raise error
         raise _needs_value(error) from error
@@ -273,13 +347,14 @@ class Compiled(StaticFunction):
 
     def trace(self, entry: _Entry, leaves: tuple[Any, ...]) -> Any:
         """Build the graph: run the converted function once on abstract values."""
+        owners, _tracing.owners = _tracing.owners, ()
         scope = Scope(Failures())
         exact = any(_is_python_int(leaf) for leaf in leaves)
         with deep, self._running(), channels.set_aside(exact), channels.entered(scope):
             if exact:
-                result = self._trace_exact(entry, leaves, scope)
+                result = self._trace_exact(entry, leaves, owners, scope)
             else:
-                result = self._result(scope, *self._call(entry, leaves, scope))
+                result = self._result(scope, *self._call(entry, leaves, owners, scope))
             entry.calls_back |= scope.failures.calls_back
             return result
 
@@ -291,16 +366,20 @@ class Compiled(StaticFunction):
         finally:
             _tracing.running = before
 
-    def _call(self, entry: _Entry, leaves: tuple[Any, ...], scope: Scope) -> tuple[Any, Watch]:
-        """Run the function; what it changes outside is refused, what it fails with recorded."""
-        args, kwargs = entry.build(leaves)
-        watch = Watch(self.function, *objects([args, kwargs]), outside=True)
-        containers = Watch([args, kwargs])
+    def _call(
+        self, entry: _Entry, leaves: tuple[Any, ...], owners: Any, scope: Scope
+    ) -> tuple[list[Any], Build, list[Write]]:
+        """Run the function on twins; what it did to them, and what it fails with, is recorded."""
+        twins = Twins(entry.key, entry.fill(leaves), owners, self._reach)
+        args, names, values = twins.roots[:3]
+        outside = Watch(self.function, *owners, outside=True, apart=twins)
+        scope.watch, scope.observed = twins, not twins.is_empty
         value: Any = None
         try:
-            with channels.watched(watch):
+            with channels.watched(outside), channels.with_twins(twins):
                 try:
-                    value = self.function(*args, **kwargs)
+                    kwargs = dict(zip(names, values, strict=True))
+                    value = twins.enter(self.function)(*args, **kwargs)
                     if isinstance(value, Unbound) and not value.name:
                         value = None  # nothing was returned on any way that did not fail
                 except Halt:
@@ -310,55 +389,63 @@ class Compiled(StaticFunction):
                         raise
                     if not is_raised_by_user(error):
                         raise
-                    if scope.code is None and not channels.root().quotes:
+                    sure = scope.code is None and not channels.root().quotes
+                    if sure and not any(True for _ in twins.changes()):
                         # what was changed before it failed would have to stay changed
-                        _refuse_changes(watch, containers, self._name)
+                        _refuse_changes(outside, twins, self._name)
                         raise
                     scope.fail(error)
-            _refuse_changes(watch, containers, self._name)
+            _refuse_changes(outside, twins, self._name)
             _refuse_aliases(channels.root().joined, self._name)
+            results = Results(twins, outside)
+            build = results.of(value)
+            writes = results.writes(scope)
         finally:
-            watch.undo()
-        entry.watches.append(watch)
-        return value, watch
+            outside.undo()
+            outside.forget()
+        entry.watches.append(outside)
+        return results.outs, build, writes
 
-    def _trace_exact(self, entry: _Entry, leaves: tuple[Any, ...], scope: Scope) -> Any:
+    def _trace_exact(
+        self, entry: _Entry, leaves: tuple[Any, ...], owners: Any, scope: Scope
+    ) -> Any:
         """The same for Python integers, whose arithmetic is checked: the function is a region."""
-        seen: list[Watch] = []
+        seen: list[tuple[Build, list[Write]]] = []
 
         def run(*inputs: Any) -> Any:
             inner = channels.current()
             assert inner is not None, "a region has a scope"
             try:
-                value, watch = self._call(entry, inputs, inner)
+                outs, build, writes = self._call(entry, inputs, owners, inner)
             except Exception as error:
                 raise Escaped(error) from error
-            seen.append(watch)
-            return value
+            seen.append((build, writes))
+            return outs
 
         try:
             kinds = [type_of(leaf) for leaf in leaves]
             region = trace(run, kinds, Watch(outside=True), root=True)
         except Escaped as escaped:
             raise escaped.error from escaped.error.__cause__
-        outs = region.run(*leaves)
+        computed = region.run(*leaves)
 
         def put(leaf: Any) -> Any:
-            return outs[leaf.index] if isinstance(leaf, Out) else leaf
+            return computed[leaf.index] if isinstance(leaf, Out) else leaf
 
-        value = None if region.raised else map_leaves(put, region.value)
         if region.code is not None:
-            payload = {n: map_leaves(put, values) for n, values in region.payload.items()}
+            payload = {n: [put(v) for v in values] for n, values in region.payload.items()}
             scope.merge(put(region.code), payload, region.numbers)
-        return self._result(scope, value, seen[-1])
+        return self._result(scope, [put(leaf) for leaf in region.value], *seen[-1])
 
-    def _result(self, scope: Scope, value: Any, watch: Watch) -> Any:
-        outs: list[Any] = []
-        build = template_of_result(value, outs, watch)
-        if scope.code is None and build is only_leaf and not scope.failures.calls_back:
+    def _result(self, scope: Scope, outs: list[Any], build: Build, writes: list[Write]) -> Any:
+        plain = scope.code is None and not writes and not scope.failures.calls_back
+        if plain and build is only_leaf:
             return outs[0]
         return _Result(
-            outs, scope.code, scope.payload, _ResultInfo(build, scope.failures, scope.numbers)
+            outs,
+            scope.code,
+            scope.payload,
+            _ResultInfo(build, writes, scope.failures, scope.numbers),
         )
 
 
@@ -372,16 +459,19 @@ def _numbers(leaves: Sequence[Any]) -> list[int]:
     return [n for n, leaf in enumerate(leaves) if type(leaf) in (int, float, complex)]
 
 
-def _refuse_changes(watch: Watch, containers: Watch, name: str) -> None:
-    for found, what in ((watch, ""), (containers, " of an argument")):
-        for owner, _ in found.changed():
-            label = found.label(owner)
-            found.undo()
-            raise StagingError(
-                f"{name} changes {label}{what}; a compiled call would not repeat that",
-                code="D2S024",
-                fix="return the new value and store it outside",
-            )
+def _refuse_changes(outside: Watch, twins: Twins, name: str) -> None:
+    """What has no twin must not change: a compiled call would not do it again."""
+    label = next((outside.label(owner) for owner, _ in outside.changed()), None)
+    stray = twins.stray()
+    if label is None and stray is not None:
+        label = f"the global name `{stray}`"
+    if label is not None:
+        outside.undo()
+        raise StagingError(
+            f"{name} changes {label}; a compiled call would not repeat that",
+            code="D2S024",
+            fix="return the new value and store it outside",
+        )
 
 
 def _refuse_aliases(joined: list[Watch], name: str) -> None:

@@ -16,7 +16,7 @@ from d2s.backends.lax import channels
 from d2s.backends.lax.branches import cond
 from d2s.backends.lax.channels import Halt, Scope
 from d2s.backends.lax.regions import (
-    _at_failure,
+    at_failure,
     failures,
     is_internal,
     is_raised_by_user,
@@ -225,7 +225,7 @@ def _written_before_failure(scope: Scope, watch: Watch) -> list[tuple[Slot, Any,
     found = []
     for slot in watch.places():
         now = slot.get()
-        then = _at_failure(scope, slot, now)
+        then = at_failure(scope, slot, now)
         if then is not now:
             found.append((slot, now, then))
     return found

@@ -306,7 +306,7 @@ def trace(
         slots = {slot.identity: (slot, slot.get()) for slot in watch.slots()}
         for slot, _ in slots.values():
             _refuse_outside(slot)
-        slots = {key: (slot, _at_failure(scope, slot, now)) for key, (slot, now) in slots.items()}
+        slots = {key: (slot, at_failure(scope, slot, now)) for key, (slot, now) in slots.items()}
         outs: list[Any] = []
         known = {id(t): s for t, s in zip(inputs, stand_for or inputs, strict=True)}
         own = {id(t) for t in inputs}
@@ -378,7 +378,7 @@ def _outer(tracer: Any) -> Any:
         return None if tracer._trace is innermost else tracer
 
 
-def _at_failure(scope: Scope, slot: Slot, now: Any) -> Any:
+def at_failure(scope: Scope, slot: Slot, now: Any) -> Any:
     """What a handler sees in a shared name: its value when the first failure happened."""
     for code, values in reversed(scope.snapshots):
         if slot.identity in values:

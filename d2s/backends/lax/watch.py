@@ -16,7 +16,7 @@ import sys
 import types
 from collections import deque
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 import numpy as np
@@ -41,7 +41,7 @@ class Slot:
 
     def get(self) -> Any:
         if isinstance(self.owner, types.CellType):
-            return _contents(self.owner)
+            return cell_contents(self.owner)
         if isinstance(self.owner, _Slots):
             return getattr(self.owner.owner, self.key)
         return self.owner[self.key]
@@ -58,25 +58,36 @@ class Slot:
 
     @property
     def identity(self) -> tuple[int, Any]:
-        return id(self.owner), self.key
+        owner = self.owner.owner if isinstance(self.owner, _Slots) else self.owner
+        return id(owner), self.key
 
 
-def _contents(cell: types.CellType) -> Any:
+def cell_contents(cell: types.CellType) -> Any:
     try:
         return cell.cell_contents
     except ValueError:
         return EMPTY
 
 
+class Apart(Protocol):
+    """What is not watched because it is an input of the graph."""
+
+    def has(self, value: Any) -> bool: ...
+
+    def has_place(self, owner: Any, name: str | None) -> bool: ...
+
+
 class Watch:
     """A snapshot of everything mutable that some roots reach.
 
     `outside` says that it watches what exists beside a whole static function; functions made while
-    that runs are none of its business.
+    that runs are none of its business. `apart` tells what of it has a twin in the graph, which is
+    an input and not watched.
     """
 
-    def __init__(self, *roots: Any, outside: bool = False) -> None:
+    def __init__(self, *roots: Any, outside: bool = False, apart: Apart | None = None) -> None:
         self.outside = outside
+        self._apart = apart
         self._seen: dict[int, Any] = {}
         self._snapshots: list[tuple[Any, Any]] = []
         self._names: list[tuple[dict[str, Any], str, Any]] = []
@@ -92,15 +103,14 @@ class Watch:
             if isinstance(value, _ATOMS) or id(value) in self._seen:
                 continue
             self._seen[id(value)] = value
+            marks = len(self._snapshots)
             stack.extend(self._take(value))
+            if self._apart is not None and self._apart.has(value):
+                del self._snapshots[marks:]
 
-    def adopt(self, other: Watch) -> None:
-        """Watch what another one watches, too."""
-        self._seen |= other._seen
-        self._snapshots += other._snapshots
-        self._names += other._names
-        self._functions += other._functions
-        self._labels |= other._labels
+    def forget(self) -> None:
+        """Let go of what was looked at; what is watched stays."""
+        self._seen = {}
 
     def reached(self) -> list[Any]:
         """Everything that was looked at."""
@@ -126,8 +136,9 @@ class Watch:
         if isinstance(value, tuple | frozenset):
             return list(value)
         if isinstance(value, types.CellType):
-            self._snapshots.append((value, _contents(value)))
-            return [_contents(value)]
+            if self._apart is None or not self._apart.has_place(value, None):
+                self._snapshots.append((value, cell_contents(value)))
+            return [cell_contents(value)]
         if isinstance(value, jax.Array):
             return []
         if isinstance(value, np.ndarray):
@@ -148,8 +159,10 @@ class Watch:
         if type(value).__module__.startswith("d2s."):
             return []
         reached: list[Any] = [type(value)]
-        attributes = getattr(value, "__dict__", None)
-        if type(attributes) is dict:
+        attributes = own_dict(value)
+        if self._apart is not None and self._apart.has(value):
+            reached += [*(attributes or {}).values()]
+        elif attributes is not None:
             self._labels[id(attributes)] = f"an attribute of a {type(value).__name__}"
             reached.append(attributes)
         kind: Any = type(value)
@@ -176,16 +189,17 @@ class Watch:
         if is_library_file(function.__code__.co_filename) and not is_made_by_d2s(function):
             # d2s wraps the user's functions in functions of its own; those of others are theirs
             ours = function.__module__.startswith("d2s.")
-            return [_contents(cell) for cell in reached] if ours else []
+            return [cell_contents(cell) for cell in reached] if ours else []
         for name, cell in zip(function.__code__.co_freevars, reached, strict=True):
             self._labels.setdefault(id(cell), f"the variable `{name}` of an enclosing function")
         space = function.__globals__
-        for name in _global_names(function.__code__):
+        for name in global_names(function.__code__):
             value = space.get(name, EMPTY)
-            self._names.append((space, name, value))
+            if self._apart is None or not self._apart.has_place(space, name):
+                self._names.append((space, name, value))
             reached.append(value)
             if isinstance(value, types.ModuleType):
-                reached += self._take_module(value, _attribute_names(function.__code__))
+                reached += self._take_module(value, attribute_names_of(function.__code__))
         if not is_made_by_d2s(function) or is_written(function):
             self._labels[id(function)] = f"the function {function.__name__}"
             parts = function.__code__, function.__defaults__, function.__kwdefaults__
@@ -344,6 +358,14 @@ class _Slots:
         self.owner = owner
 
 
+def instance_slot(value: Any, name: str) -> Slot:
+    """An attribute of an object, by the same owner whoever asks."""
+    own = own_dict(value)
+    if own is not None and name in own:
+        return Slot(own, name)
+    return Slot(_Slots(value), name)
+
+
 class _Attributes:
     """The attributes of a function."""
 
@@ -373,6 +395,15 @@ def _attribute(owner: Any, name: str) -> Any:
     return getattr(owner.owner if isinstance(owner, _Slots) else owner, name, EMPTY)
 
 
+def own_dict(value: Any) -> dict[str, Any] | None:
+    """The attributes of an object, not those of something that it stands for."""
+    try:
+        own = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return None
+    return own if type(own) is dict else None
+
+
 @functools.cache
 def slot_names(kind: Any) -> tuple[str, ...]:
     names: list[str] = []
@@ -393,29 +424,29 @@ def is_library_class(kind: Any) -> bool:
 
 
 @functools.lru_cache(maxsize=4096)
-def _attribute_names(code: types.CodeType) -> tuple[str, ...]:
+def attribute_names_of(code: types.CodeType) -> tuple[str, ...]:
     """The attributes that a function, and the functions inside it, mention."""
     names = dict.fromkeys(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            names |= dict.fromkeys(_attribute_names(constant))
+            names |= dict.fromkeys(attribute_names_of(constant))
     return tuple(names)
 
 
 @functools.lru_cache(maxsize=4096)
-def _global_names(code: types.CodeType) -> tuple[str, ...]:
+def global_names(code: types.CodeType) -> tuple[str, ...]:
     """The names of its module that a function, and the functions inside it, read or write."""
     uses = ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL")
     names = {i.argval: None for i in dis.get_instructions(code) if i.opname in uses}
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            names |= dict.fromkeys(_global_names(constant))
+            names |= dict.fromkeys(global_names(constant))
     return tuple(names)
 
 
 def _unchanged(owner: Any, before: Any) -> bool:
     if isinstance(owner, types.CellType):
-        return _contents(owner) is before
+        return cell_contents(owner) is before
     if isinstance(owner, type | types.FunctionType | _Slots):
         if len(_attributes(owner, before)) != len(before):
             return False

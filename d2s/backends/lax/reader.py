@@ -1,0 +1,210 @@
+"""A reader: the walk of `state` for one key, written out as Python code.
+
+The key of a graph says exactly where its leaves are. Code that goes there, and looks on its way
+that everything else is as it was, takes a fraction of the time of the walk that finds the key. It
+gives None when something is different; then the walk decides.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import numpy as np
+
+from d2s.backends.lax.dtypes import fits
+from d2s.backends.lax.keys import Again, Changing, Contents, Itself, Node, Number, Static
+from d2s.backends.lax.reach import Place
+from d2s.backends.lax.state import ARRAY, is_fresh, number_of
+from d2s.backends.lax.watch import EMPTY, slot_names
+
+Read = Callable[[tuple[Any, ...]], "tuple[list[Any], tuple[Any, ...]] | None"]
+
+#: beyond so many tokens the code would take longer to compile than it saves
+_LONG = 5000
+_NUMBERS = (int, float, complex)
+
+
+def reader(key: tuple[Any, ...], places: list[Place]) -> Read | None:
+    """The reader of a key for calls without keywords; None where there is nothing to gain."""
+    if len(key) > _LONG:
+        return None
+    writer = _Writer(key)
+    try:
+        writer.write(places)
+    except _NotWorthIt:
+        return None
+    space: dict[str, Any] = writer.constants
+    exec(compile("\n".join(writer.lines), "<d2s reader>", "exec"), space)
+    read: Read = space["read"]
+    return read
+
+
+class _NotWorthIt(Exception):
+    pass
+
+
+class _Writer:
+    def __init__(self, key: tuple[Any, ...]) -> None:
+        self._tokens: Iterator[Any] = iter(key)
+        self.constants: dict[str, Any] = {"A": ARRAY, "EMPTY": EMPTY, "fits": fits}
+        self.constants["is_number"] = _is_number
+        self.lines = ["def read(args):"]
+        self._leaves: list[str] = []
+        self._changing: list[str] = []
+        self._owners: list[str] = []
+        self._distinct: list[str] = []
+        self._count = 0
+
+    def write(self, places: list[Place]) -> None:
+        self._value("args")
+        names, values = next(self._tokens), next(self._tokens)
+        assert names.names == values.names == 0, "no keywords"
+        for place in places:
+            owner, name = self._constant(place.owner), self._name()
+            if place.name is None:
+                place_ = self._constant(place)
+                self.lines.append(f" {name} = {place_}.get()")
+            else:
+                self.lines.append(f" {name} = {owner}.get({place.name!r}, EMPTY)")
+            self._value(name)
+        if len(self._distinct) > 1:
+            ids = ", ".join(f"id({name})" for name in self._distinct)
+            self._unless(f"len({{{ids}}}) == {len(self._distinct)}")
+        leaves = ", ".join([*self._leaves, *self._changing])
+        owners = "".join(f"{name}, " for name in self._owners)
+        self.lines.append(f" return [{leaves}], ({owners})")
+
+    def _name(self) -> str:
+        self._count += 1
+        return f"v{self._count}"
+
+    def _constant(self, value: Any) -> str:
+        name = f"c{len(self.constants)}"
+        self.constants[name] = value
+        return name
+
+    def _unless(self, test: str) -> None:
+        self.lines.append(f" if not ({test}): return None")
+
+    def _owner(self, name: str) -> None:
+        self._owners.append(name)
+        self._distinct.append(name)
+
+    def _value(self, name: str) -> None:
+        token = next(self._tokens)
+        kind = type(token)
+        if token is ARRAY:
+            self._unless(f"type({name}) is A")
+            self._leaves.append(name)
+        elif kind is Again:
+            self._unless(f"{name} is {self._owners[token.exact]}")
+        elif kind is Changing:
+            self._unless(f"is_number({name}, {self._constant(token.exact)})")
+            self._changing.append(name)
+        elif kind is Contents:
+            expected = self._constant(token)
+            self._unless(
+                f"type({name}) is {self._constant(np.ndarray)} and {expected}.is_in({name})"
+            )
+            self._owner(name)
+        elif kind in (Static, Number, Itself):
+            self._unless(f"{name} is {self._constant(token.value)}")
+        elif kind is Node:
+            self._node(name, token)
+        elif token in _NUMBERS:
+            self._number(name, token)
+            self._leaves.append(name)
+        elif token is np.ndarray:
+            self._unless(f"type({name}) is {self._constant(np.ndarray)}")
+            self._owner(name)
+            self._leaves.append(name)
+        else:
+            raise _NotWorthIt  # under a transformation, or NumPy's scalars
+
+    def _number(self, name: str, kind: type) -> None:
+        in_range = f" and fits({name})" if kind is int else ""
+        self._unless(f"type({name}) is {self._constant(kind)}{in_range}")
+
+    def _node(self, name: str, node: Node) -> None:
+        kind, names = node.kind, node.names
+        if is_fresh(kind):
+            self._unless(f"type({name}) is {self._constant(kind)}")
+            return
+        if kind is not tuple or name != "args":
+            self._unless(f"type({name}) is {self._constant(kind)}")
+        if kind is types.MethodType:
+            self._unless(f"{name}.__func__ is {self._constant(names)}")
+            self._part(f"{name}.__self__")
+        elif kind is functools.partial:
+            for part in ("func", "args", "keywords"):
+                self._part(f"{name}.{part}")
+        elif isinstance(names, jax.tree_util.PyTreeDef):
+            self._pytree(name, names)
+        elif issubclass(kind, tuple) or kind is list:
+            if kind is list:
+                self._owner(name)
+            self._unless(f"len({name}) == {names}")
+            for n in range(names):
+                self._part(f"{name}[{n}]")
+        elif kind is deque:
+            self._owner(name)
+            self._unless(f"len({name}) == {names[0]} and {name}.maxlen == {names[1]}")
+            for n in range(names[0]):
+                self._part(f"{name}[{n}]")
+        elif kind is set:
+            self._owner(name)
+            self._unless(f"{name} == {self._constant(set(names))}")
+        elif issubclass(kind, dict):
+            self._owner(name)
+            self._entries(name, kind, names)
+        else:
+            self._owner(name)
+            self._attributes(name, kind, names)
+
+    def _part(self, expression: str) -> None:
+        name = self._name()
+        self.lines.append(f" {name} = {expression}")
+        self._value(name)
+
+    def _entries(self, name: str, kind: type, keys: list[Any]) -> None:
+        if not all(type(key) is str for key in keys):
+            raise _NotWorthIt
+        self._unless(f"tuple({name}) == {self._constant(tuple(keys))}")
+        if kind is defaultdict:
+            self._part(f"{name}.default_factory")
+        for key in keys:
+            self._part(f"{name}[{key!r}]")
+
+    def _attributes(self, name: str, kind: Any, names: tuple[str, ...]) -> None:
+        if slot_names(kind):
+            raise _NotWorthIt
+        own = self._name()
+        self.lines.append(f" {own} = {name}.__dict__")
+        self._unless(f"tuple({own}) == {self._constant(names)}")
+        for attribute in names:
+            self._part(f"{own}[{attribute!r}]")
+
+    def _pytree(self, name: str, treedef: Any) -> None:
+        self._owner(name)
+        parts = self._name()
+        flatten = self._constant(_flat)
+        self.lines.append(f" {parts} = {flatten}({name}, {self._constant(treedef)})")
+        self._unless(f"{parts} is not None")
+        for n in range(treedef.num_leaves):
+            self._part(f"{parts}[{n}]")
+
+
+def _is_number(value: Any, kind: type) -> bool:
+    if type(value) is ARRAY:
+        return not value.shape and value.weak_type and number_of(value) is kind
+    return type(value) is kind and (type(value) is not int or fits(value))
+
+
+def _flat(value: Any, treedef: Any) -> list[Any] | None:
+    parts, found = jax.tree_util.tree_flatten(value, is_leaf=lambda v: v is not value)
+    return parts if found == treedef else None

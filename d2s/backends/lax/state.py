@@ -1,0 +1,356 @@
+"""What a call can reach, taken apart: run-time leaves, a key of all the rest, mutable objects.
+
+Arrays are leaves wherever they are found. Python numbers are leaves in arguments; found in an
+object, a global or a closure they are constants until one of them is seen to change: most of them
+are sizes and switches, and a graph with them as inputs would not be the one an expert writes.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import sys
+import types
+import weakref
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from d2s.backends.lax import channels
+from d2s.backends.lax.dtypes import fits, is_dynamic
+from d2s.backends.lax.keys import Again, Changing, Contents, Itself, Node, Number, Static, exact_key
+from d2s.backends.lax.watch import EMPTY, is_library_class, own_dict, slot_names
+from d2s.errors import StagingError
+from d2s.static import StaticFunction
+
+ARRAY = type(jnp.zeros(()))
+
+_ATOMS = (str, bytes, bool, type(None), enum.Enum, range, slice, np.dtype)
+_FUNCTIONS = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType)
+
+
+class Taken:
+    """Leaves, key and mutable objects, in the order they were met.
+
+    `pinned` are objects that must stay themselves inside the graph, by their ids.
+    """
+
+    def __init__(self, pinned: dict[int, Any]) -> None:
+        self.leaves: list[Any] = []
+        self.key: list[Any] = []
+        self.owners: list[Any] = []
+        #: numbers that are leaves, after all others, by their places in the key
+        self.changing: dict[int, Any] = {}
+        self._pinned = pinned
+        self._numbers: dict[int, int] = {}
+
+    def take(self, value: Any, given: bool) -> None:
+        """Take a value apart; `given` says that only containers lie between it and an argument."""
+        kind = type(value)
+        if kind is ARRAY:
+            if value.shape or given or not value.weak_type:
+                self.leaves.append(value)
+                self.key.append(ARRAY)
+            else:  # a call before this one left it in place of a Python number
+                self.changing[len(self.key)] = value
+                self.key.append(Changing(number_of(value)))
+            return
+        how = _HOW.get(kind)
+        if how is None:
+            how = _HOW[kind] = _how(kind, value)
+        how(self, value, given)
+
+    def _owner(self, value: Any) -> bool:
+        """Whether a mutable object is met for the first time, and may be replaced in the graph."""
+        known = self._numbers.get(id(value))
+        if known is not None:
+            self.key.append(Again(known))
+            return False
+        if id(value) in self._pinned:
+            self.key.append(Itself(value))
+            return False
+        self._numbers[id(value)] = len(self.owners)
+        self.owners.append(value)
+        return True
+
+    def place(self, value: Any) -> None:
+        """A global or a variable of an enclosing function, which may have no value."""
+        if value is EMPTY:
+            self.key.append(Itself(EMPTY))
+        else:
+            self.take(value, False)
+
+    # -- one for each kind of value ---------------------------------------------------------------
+
+    def _leaf(self, value: Any, given: bool) -> None:
+        self.leaves.append(value)
+        self.key.append(jax.Array)
+
+    def _number(self, value: Any, given: bool) -> None:
+        kind = type(value)
+        if kind is int and not fits(value):
+            self.key.append(Static(value))
+        elif given:
+            self.leaves.append(value)
+            self.key.append(kind)
+        else:
+            self.key.append(Number(value))
+
+    def _atom(self, value: Any, given: bool) -> None:
+        self.key.append(Static(value))
+
+    def _itself(self, value: Any, given: bool) -> None:
+        self.key.append(Itself(value))
+
+    def _opaque(self, value: Any, given: bool) -> None:
+        if not given:
+            self.key.append(Itself(value))
+            return
+        try:
+            if isinstance(value, Iterator):
+                raise TypeError("an iterator is used up while the graph is built")
+            self.key.append(Static(value))
+        except TypeError:
+            raise StagingError(
+                f"an argument of type {type(value).__name__} is neither an array, a number, a "
+                "container of those, nor hashable",
+                code="D2S030",
+                site=channels.where(),
+                fix="an array, a list, a dict, an object of your own, or a hashable value",
+            ) from None
+
+    def _scalar(self, value: Any, given: bool) -> None:
+        if not is_dynamic(value):
+            self._opaque(value, given)
+        elif given:
+            self._leaf(value, given)
+        else:
+            self._contents(np.asarray(value), value)
+
+    def _ndarray(self, value: Any, given: bool) -> None:
+        if not is_dynamic(value):
+            self._opaque(value, given)
+        elif self._owner(value):
+            if given:
+                self.leaves.append(value)
+                self.key.append(np.ndarray)
+            else:
+                self._contents(value, value)
+
+    def _contents(self, array: Any, value: Any) -> None:
+        self.key.append(Contents(array) if array is value else Static(value))
+
+    def _list(self, value: Any, given: bool) -> None:
+        if self._owner(value):
+            self.key.append(Node(type(value), len(value)))
+            for part in value:
+                self.take(part, given)
+
+    def _deque(self, value: Any, given: bool) -> None:
+        if self._owner(value):
+            self.key.append(Node(deque, (len(value), value.maxlen)))
+            for part in value:
+                self.take(part, given)
+
+    def _tuple(self, value: Any, given: bool) -> None:
+        self.key.append(Node(type(value), len(value)))
+        for part in value:
+            self.take(part, given)
+
+    def _dict(self, value: Any, given: bool) -> None:
+        if not self._owner(value):
+            return
+        keys = list(value)
+        exact = tuple(map(exact_key, keys))
+        self.key.append(Node(type(value), keys, exact))
+        if type(value) is defaultdict:
+            self.take(value.default_factory, False)
+        for part in value.values():
+            self.take(part, given)
+
+    def _set(self, value: Any, given: bool) -> None:
+        if any(isinstance(item, Iterator) or is_twinned(type(item)) for item in value):
+            self.key.append(Itself(value))
+        elif self._owner(value):
+            self.key.append(Node(set, list(value), frozenset(map(exact_key, value))))
+
+    def _method(self, value: Any, given: bool) -> None:
+        self.key.append(Node(types.MethodType, value.__func__, id(value.__func__)))
+        self.take(value.__self__, given and not is_twinned(type(value.__self__)))
+
+    def _partial(self, value: Any, given: bool) -> None:
+        self.key.append(Node(functools.partial, None))
+        for part in (value.func, value.args, value.keywords):
+            self.take(part, False)
+
+    def _static_function(self, value: Any, given: bool) -> None:
+        self.key.append(Itself(value))
+        for part in value.bound:  # met here so that the graph knows them
+            self.take(part, False)
+
+    def _frozen(self, value: Any, given: bool) -> None:
+        """A frozen dataclass: a configuration, static as a whole, if it has a hash."""
+        try:
+            hash(value)
+        except TypeError:
+            self._instance(value, given)
+        else:
+            self.key.append(Static(value))
+
+    def _instance(self, value: Any, given: bool) -> None:
+        self._record(value, False)
+
+    def _record(self, value: Any, given: bool) -> None:
+        if self._owner(value):
+            names = attribute_names(value)
+            self.key.append(Node(type(value), names))
+            for name in names:
+                self.take(getattr_raw(value, name), given)
+
+    def _library(self, value: Any, given: bool) -> None:
+        """An object of a library: taken apart only for the arrays that are in it."""
+        marks = len(self.key), len(self.leaves), len(self.owners)
+        self._instance(value, given)
+        if len(self.leaves) == marks[1] and type(self.key[marks[0]]) is Node:
+            for owner in self.owners[marks[2] :]:
+                del self._numbers[id(owner)]
+            del self.key[marks[0] :], self.owners[marks[2] :]
+            self._opaque(value, False)
+
+    def _fresh(self, value: Any, given: bool) -> None:
+        self.key.append(Node(type(value), ()))
+
+    def _pytree(self, value: Any, given: bool) -> None:
+        if not self._owner(value):
+            return
+        parts, treedef = jax.tree_util.tree_flatten(value, is_leaf=lambda v: v is not value)
+        self.key.append(Node(type(value), treedef))
+        for part in parts:
+            self.take(part, False)
+
+
+def number_of(value: Any) -> type:
+    """The kind of Python number that a value came from."""
+    kind = type(value)
+    return kind if kind is not ARRAY else _NUMBERS[value.dtype.kind]
+
+
+_NUMBERS = {"i": int, "u": int, "f": float, "V": float, "c": complex, "b": bool}
+
+
+def attribute_names(value: Any) -> tuple[str, ...]:
+    """Attributes that an object has of its own, those in slots last."""
+    kind: Any = type(value)
+    names = tuple(own_dict(value) or ())
+    slots = slot_names(kind)
+    return names if not slots else (*names, *(n for n in slots if has_slot(value, n)))
+
+
+def has_slot(value: Any, name: str) -> bool:
+    try:
+        object.__getattribute__(value, name)
+    except AttributeError:
+        return False
+    return True
+
+
+def getattr_raw(value: Any, name: str) -> Any:
+    """An attribute as it is stored, whatever the class makes of a look at it."""
+    own = own_dict(value)
+    return own[name] if own is not None and name in own else object.__getattribute__(value, name)
+
+
+def set_raw(value: Any, name: str, part: Any) -> None:
+    own = own_dict(value)
+    kind: Any = type(value)
+    if own is None or name in slot_names(kind):
+        object.__setattr__(value, name, part)
+    else:
+        own[name] = part
+
+
+def delete_raw(value: Any, name: str) -> None:
+    own = own_dict(value)
+    if own is not None and name in own:
+        del own[name]
+    else:
+        object.__delattr__(value, name)
+
+
+def is_twinned(kind: Any) -> bool:
+    known = _TWINNED.get(kind)
+    if known is None:
+        known = _TWINNED[kind] = _can_be_made(kind)
+    return known
+
+
+_TWINNED: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
+
+
+def _can_be_made(kind: Any) -> bool:
+    """Whether objects of a class can be made anew from their attributes alone."""
+    if hasattr(kind, "__del__") or issubclass(kind, (type, enum.Enum, StaticFunction)):
+        return False
+    if kind is object or kind.__module__ == "builtins" or kind.__module__.startswith("d2s."):
+        return False
+    try:
+        object.__new__(kind)
+    except TypeError:
+        return False  # something of C's is in it
+    root = kind.__module__.partition(".")[0]
+    return not (is_library_class(kind) and root in sys.stdlib_module_names)
+
+
+def is_fresh(kind: Any) -> bool:
+    """Flax's mark of the trace that an object belongs to: each trace has its own."""
+    return bool(kind.__name__ == "TraceState" and kind.__module__.startswith("flax.nnx"))
+
+
+def _how(kind: Any, value: Any) -> Any:
+    if kind in (int, float, complex):
+        return Taken._number
+    if issubclass(kind, _ATOMS):
+        return Taken._atom
+    exactly = {
+        list: Taken._list,
+        tuple: Taken._tuple,
+        dict: Taken._dict,
+        OrderedDict: Taken._dict,
+        defaultdict: Taken._dict,
+        set: Taken._set,
+        deque: Taken._deque,
+        types.MethodType: Taken._method,
+        functools.partial: Taken._partial,
+        np.ndarray: Taken._ndarray,
+    }
+    if kind in exactly:
+        return exactly[kind]
+    if issubclass(kind, _FUNCTIONS):
+        return Taken._itself
+    if issubclass(kind, StaticFunction):
+        return Taken._static_function
+    if issubclass(kind, jax.Array | jax.core.Tracer):
+        return Taken._leaf
+    if issubclass(kind, np.generic):
+        return Taken._scalar
+    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        return Taken._tuple
+    if is_fresh(kind):
+        return Taken._fresh
+    is_pytree = not jax.tree_util.all_leaves([value])
+    if not is_twinned(kind):
+        return Taken._pytree if is_pytree else Taken._opaque
+    params = getattr(kind, "__dataclass_params__", None)
+    if params is not None and params.frozen:
+        return Taken._pytree if is_pytree else Taken._frozen
+    if is_library_class(kind):
+        return Taken._library
+    # a dataclass is a container like the others
+    return Taken._record if params is not None and not is_pytree else Taken._instance
+
+
+_HOW: weakref.WeakKeyDictionary[type, Any] = weakref.WeakKeyDictionary()
