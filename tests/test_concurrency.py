@@ -362,7 +362,7 @@ def test_another_thread_sees_no_tracer_in_an_object(tmp_path, monkeypatch) -> No
     elsewhere = Elsewhere(monkeypatch, lambda: type(thing().v).__name__)
     module.wait = elsewhere.wait
     d2s.to_static(module.f)(jnp.float32(3))
-    assert elsewhere.notes() == {"float"}
+    assert elsewhere.notes() == {"'float'"}
     assert float(module.thing.v) == 3.0
 
 

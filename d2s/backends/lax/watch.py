@@ -419,6 +419,8 @@ def is_library_class(kind: Any) -> bool:
     if kind.__module__ in ("builtins", "__main__"):
         return bool(kind.__module__ == "builtins")
     module = sys.modules.get(kind.__module__)
+    if module is None:
+        return False  # made by exec, or of a module that is not there any more
     filename: str | None = getattr(module, "__file__", None)
     return filename is None or is_library_file(filename)
 
