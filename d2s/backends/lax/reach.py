@@ -40,12 +40,19 @@ _FAR = 2000
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """A global name of a module, or a cell (which has no name)."""
+    """A global name of a module, a cell (which has no name), or the defaults of a function."""
 
     owner: Any
     name: str | None
 
+    @property
+    def is_fixed(self) -> bool:
+        """Whether nothing can be stored there, only in what is there."""
+        return isinstance(self.owner, types.FunctionType)
+
     def get(self) -> Any:
+        if self.is_fixed:
+            return self.owner.__defaults__, self.owner.__kwdefaults__
         if self.name is None:
             return cell_contents(self.owner)
         return self.owner.get(self.name, EMPTY)
@@ -241,7 +248,10 @@ class _Walk:
         if not made and why_not(function):
             self.reach.as_is(function)
         stored = _stored_names(code)
-        reached: list[Any] = [function.__defaults__, function.__kwdefaults__]
+        defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+        reached: list[Any] = list(defaults)
+        if any(_is_data(value) and not isinstance(value, _ATOMS) for value in defaults):
+            self.places.append(Place(function, "__defaults__"))
         for place in _places_of(function):
             value = place.get()
             reached.append(value)
@@ -311,6 +321,8 @@ def _is_data(value: Any) -> bool:
     code = (types.FunctionType, types.BuiltinFunctionType, type, types.ModuleType)
     if value is EMPTY or isinstance(value, (*code, str, bytes, type(None), bool)):
         return False
+    if isinstance(value, StaticFunction):
+        return bool(value.bound)
     return not type(value).__module__.startswith("d2s.")
 
 

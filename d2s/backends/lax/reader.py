@@ -21,6 +21,7 @@ from d2s.backends.lax.keys import Again, Changing, Contents, Itself, Node, Numbe
 from d2s.backends.lax.reach import Place
 from d2s.backends.lax.state import ARRAY, is_fresh, number_of
 from d2s.backends.lax.watch import EMPTY, slot_names
+from d2s.static import StaticFunction
 
 Read = Callable[[tuple[Any, ...]], "tuple[list[Any], tuple[Any, ...]] | None"]
 
@@ -66,9 +67,8 @@ class _Writer:
         assert names.names == values.names == 0, "no keywords"
         for place in places:
             owner, name = self._constant(place.owner), self._name()
-            if place.name is None:
-                place_ = self._constant(place)
-                self.lines.append(f" {name} = {place_}.get()")
+            if place.name is None or place.is_fixed:
+                self.lines.append(f" {name} = {self._constant(place)}.get()")
             else:
                 self.lines.append(f" {name} = {owner}.get({place.name!r}, EMPTY)")
             self._value(name)
@@ -137,7 +137,11 @@ class _Writer:
             return
         if kind is not tuple or name != "args":
             self._unless(f"type({name}) is {self._constant(kind)}")
-        if kind is types.MethodType:
+        if isinstance(names, StaticFunction):
+            self._unless(f"{name} is {self._constant(names)}")
+            for n in range(len(names.bound)):
+                self._part(f"{name}.bound[{n}]")
+        elif kind is types.MethodType:
             self._unless(f"{name}.__func__ is {self._constant(names)}")
             self._part(f"{name}.__self__")
         elif kind is functools.partial:

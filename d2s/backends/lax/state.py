@@ -188,8 +188,8 @@ class Taken:
             self.take(part, False)
 
     def _static_function(self, value: Any, given: bool) -> None:
-        self.key.append(Itself(value))
-        for part in value.bound:  # met here so that the graph knows them
+        self.key.append(Node(type(value), value, id(value)))
+        for part in value.bound:  # inside the graph it is called with their twins
             self.take(part, False)
 
     def _frozen(self, value: Any, given: bool) -> None:

@@ -26,6 +26,7 @@ from d2s.backends.lax.trees import map_leaves
 from d2s.backends.lax.watch import EMPTY, Slot, cell_contents, instance_slot
 from d2s.conversion import is_made_inside
 from d2s.errors import StagingError
+from d2s.static import StaticFunction
 
 
 class Restart(BaseException):
@@ -107,6 +108,9 @@ class Twins:
             return functools.partial(function, *args, **keywords)
         if is_fresh(kind):
             return kind()
+        if isinstance(names, StaticFunction):
+            self._parts(len(names.bound))
+            return names
         if issubclass(kind, tuple):
             return kind(*self._parts(names))
         if isinstance(names, jax.tree_util.PyTreeDef):
@@ -147,6 +151,8 @@ class Twins:
         self._cells: dict[int, types.CellType] = {}
         values = self.roots[len(self.roots) - len(self._reach.places) :]
         for place, value in zip(self._reach.places, values, strict=True):
+            if place.is_fixed:
+                continue
             if place.name is None:
                 cell = self._cells[id(place.owner)] = types.CellType()
                 if value is not EMPTY:
@@ -159,6 +165,8 @@ class Twins:
         self._places_before = [self._now(place) for place in self._reach.places]
 
     def _now(self, place: Place) -> Any:
+        if place.is_fixed:
+            return EMPTY
         if place.name is None:
             try:
                 return self._cells[id(place.owner)].cell_contents
@@ -279,7 +287,7 @@ class Twins:
             found += [slot_of(copy, key) for key in keys_of(copy)]
         found += [Slot(cell, None) for cell in self._cells.values()]
         for place in self._reach.places:
-            if place.name is not None and self._now(place) is not EMPTY:
+            if place.name is not None and not place.is_fixed and self._now(place) is not EMPTY:
                 found.append(self.slot(place))
         return found
 
