@@ -288,6 +288,7 @@ class Watch:
                 kind: Any = type(owner.owner)
                 names = [n for n in slot_names(kind) if hasattr(owner.owner, n)]
                 found += [Slot(owner, n) for n in names]
+        found += [Slot(space, name) for space, name, _ in self._names if name in space]
         return found
 
     def undo(self) -> None:
@@ -472,6 +473,8 @@ def _slots(owner: Any, before: Any) -> list[Slot] | None:
     """The places of an object whose value changed; None when it changed in another way."""
     if isinstance(owner, types.CellType):
         return [Slot(owner, None)]
+    if isinstance(owner, _Global) and before is not EMPTY and owner.name in owner.space:
+        return [Slot(owner.space, owner.name)]
     if isinstance(owner, list) and len(owner) == len(before):
         return [Slot(owner, n) for n, v in enumerate(owner) if v is not before[n]]
     if isinstance(owner, dict) and list(owner) == list(before):
