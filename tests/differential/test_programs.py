@@ -15,6 +15,7 @@ from . import (
     programs_for,
     programs_functions,
     programs_if,
+    programs_library,
     programs_loop_else,
     programs_match,
     programs_scopes,
@@ -43,6 +44,7 @@ MODULES = (
     programs_comprehensions,
     programs_functions,
     programs_calls,
+    programs_library,
     programs_errors,
 )
 ROOT = Path(__file__).parents[2]

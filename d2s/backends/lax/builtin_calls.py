@@ -59,6 +59,8 @@ def _enumerate(iterable: Any, start: Any = 0) -> Any:
     sequence = as_sequence(iterable, with_ranges=is_traced(start))
     if sequence is not None:
         return Enumerate(sequence, start)
+    if is_traced(start):
+        return Fresh.of(((start + n, item) for n, item in enumerate(iterable)), iterable)
     return Fresh.of(enumerate(iterable, start), iterable)
 
 
@@ -102,9 +104,18 @@ def _complex(*args: Any, **kwargs: Any) -> Any:
 
 
 def _abs(value: Any, /) -> Any:
-    if is_traced(value) and value.dtype == jnp.bool_ and not value.shape:
-        return to_int(value)
+    if not is_traced(value):
+        return abs(value)
+    if value.dtype == jnp.bool_:
+        value = _flag_as_integer(value, "abs")
     return kinds.remember(abs(value), _same(value, float if _is_complex(value) else None))
+
+
+def _flag_as_integer(value: Any, name: str) -> Any:
+    """Python's bools are integers, those of arrays are not."""
+    if value.shape or kinds.kind_of(value) is not bool:
+        raise refuse(f"{name}() of a bool, which in a graph is Python's or an array's", "int(...)")
+    return to_int(value)
 
 
 def _is_complex(value: Any) -> bool:
@@ -207,21 +218,24 @@ def _round(number: Any, ndigits: Any = None) -> Any:
     """Half to even. Without digits it is an integer, with digits what the number is."""
     if not is_traced(number):
         return round(number, ndigits) if ndigits is not None else round(number)
+    if kinds.kind_of(number) is kinds.ARRAY:
+        return round(number, ndigits) if ndigits is not None else round(number)
+    if number.dtype == jnp.bool_:
+        number = _flag_as_integer(number, "round")
     if ndigits is None:
         return to_int(number if is_integer(number) else jnp.round(number))
     digits = operator.index(ndigits)
     if not is_integer(number):
         return kinds.remember(jnp.round(number, digits), _same(number))
-    number = to_int(number) if number.dtype == jnp.bool_ else number
     if digits >= 0:
         return number
     unit = 10**-digits
     if unit > 10**9:
-        return number * 0
+        return kinds.remember(number * 0, int)
     rest = number % unit
     odd = (number // unit) % 2 == 1
-    up = (2 * (rest - unit // 2) > 0) | ((2 * rest == unit) & odd)
-    return number - rest + jnp.where(up, unit, 0)
+    up = (rest > unit // 2) | ((rest == unit // 2) & odd)
+    return kinds.remember(number - rest + jnp.where(up, unit, 0), int)
 
 
 def _text(name: str) -> Call:

@@ -20,7 +20,8 @@ from d2s.backends.lax.dtypes import type_of
 from d2s.backends.lax.regions import is_traced
 from d2s.errors import StagingError
 
-_ARRAY = type(jnp.zeros(()))
+#: what a jax array is an instance of
+ARRAY = type(jnp.zeros(()))
 _known: dict[int, tuple[Any, type | None]] = {}
 
 
@@ -34,10 +35,11 @@ def remember(value: Any, kind: type | None) -> Any:
 
 def kind_of(value: Any) -> type | None:
     """The type that a run-time value has in plain Python; None if that is not known."""
-    if id(value) in _known:
-        return _known[id(value)][1]
+    known = _known.get(id(value))
+    if known is not None and known[0]() is value:
+        return known[1]
     kind = type_of(value)
-    return None if kind.weak or (kind.dtype == jnp.bool_ and not kind.shape) else _ARRAY
+    return None if kind.weak or (kind.dtype == jnp.bool_ and not kind.shape) else ARRAY
 
 
 def _asked(value: Any) -> type:
@@ -57,13 +59,13 @@ def _refused(what: str, fix: str) -> StagingError:
 def isinstance_(value: Any, wanted: Any) -> bool:
     if not is_traced(value):
         return isinstance(value, wanted)
-    candidates = (bool, int, float, complex, _ARRAY)
+    candidates = (bool, int, float, complex, ARRAY)
     answers = {kind: issubclass(kind, wanted) for kind in candidates}
     numpy = [kind for kind in _classes(wanted) if kind.__module__ == "numpy"]
     if len(set(answers.values())) == 1 and not numpy:
         return answers[int]  # it is the same for everything that can be in a graph
     kind = _asked(value)
-    if kind is _ARRAY and numpy and not answers[kind]:
+    if kind is ARRAY and numpy and not answers[kind]:
         raise _refused(
             "whether a run-time value was a NumPy array",
             "the test outside the static function, or isinstance(x, jax.Array)",
@@ -89,12 +91,12 @@ def hasattr_(value: Any, name: str) -> bool:
     if not is_traced(value):
         return hasattr(value, name)
     kind = _asked(value)
-    return hasattr(value, name) if kind is _ARRAY else hasattr(kind, name)
+    return hasattr(value, name) if kind is ARRAY else hasattr(kind, name)
 
 
 def getattr_(value: Any, name: str, *default: Any) -> Any:
     if is_traced(value):
         kind = _asked(value)
-        if kind is not _ARRAY and not hasattr(kind, name):
+        if kind is not ARRAY and not hasattr(kind, name):
             return getattr(kind(), name, *default)
     return getattr(value, name, *default)

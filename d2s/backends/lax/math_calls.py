@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 from jax.scipy import special
 
+from d2s.backends.lax import kinds
 from d2s.backends.lax.casts import (
     fail_where,
     has_tracer,
@@ -33,6 +34,7 @@ from d2s.backends.lax.casts import (
 
 Call = Callable[..., Any]
 _LOG_MAX = math.log(sys.float_info.max)
+_ARRAY = jnp.zeros(())
 
 
 class _Bound(NamedTuple):
@@ -229,6 +231,8 @@ def _asks(function: Call) -> Call:
 
 def _whole(function: Call) -> Call:
     def call(x: Any, /) -> Any:
+        if function is jnp.trunc and kinds.kind_of(x) is kinds.ARRAY:
+            raise _example(math.trunc, (_ARRAY,))  # jax arrays know no `__trunc__`
         x = scalar(x)
         return to_int(x if is_integer(x) else function(x))
 
@@ -384,4 +388,3 @@ MATH: dict[Any, Call] = {
     for name, staged in (*_OTHERS.items(), *((name, _floats(name)) for name in _FLOATS))
     if hasattr(math, name)
 }
-
