@@ -281,9 +281,8 @@ def operators_for_truth(a, b):
 def getters(a, b):
     row = jnp.stack([jnp.asarray(a), jnp.asarray(b)])
     pair = operator.itemgetter(1, 0)((a, b))
-    return pair, operator.itemgetter(0)(row), operator.methodcaller("sum")(row), operator.attrgetter(
-        "shape"
-    )(row)
+    shape = operator.attrgetter("shape")(row)
+    return pair, operator.itemgetter(0)(row), operator.methodcaller("sum")(row), shape
 
 
 @case(([1, 2], 3), ([4, 5], 6), flavours=("static", "traced"))
@@ -371,8 +370,14 @@ def math_asks(x):
 
 @case(([0.5, 1.5],), ([2.5, -1.0],), flavours=("static", "traced"))
 def math_of_lists(items):
-    sums = math.fsum(items), math.fsum(v for v in items), math.prod(items), math.prod(items, start=2)
-    return sums, math.dist(items, [0.0, 0.0]), math.hypot(*items)
+    sums = math.fsum(items), math.fsum(v for v in items)
+    return (
+        sums,
+        math.prod(items),
+        math.prod(items, start=2),
+        math.dist(items, [0.0, 0.0]),
+        math.hypot(*items),
+    )
 
 
 @case((-1.0,), (4.0,), (0.0,))
@@ -485,35 +490,62 @@ def numpy_shapes(x):
 
 @case(*VECTORS)
 def numpy_orders(x):
-    return np.sort(x), np.argsort(x), np.sort(x, kind="stable")[::-1], np.clip(x, 0, 1), np.clip(
-        x, a_min=None, a_max=0.5
-    ), np.searchsorted([0.0, 1.0, 2.0], x), np.round(x * 1.234, 1), np.around(x), np.sign(x)
+    return (
+        np.sort(x),
+        np.argsort(x),
+        np.sort(x, kind="stable")[::-1],
+        np.clip(x, 0, 1),
+        np.clip(x, a_min=None, a_max=0.5),
+        np.searchsorted([0.0, 1.0, 2.0], x),
+        np.round(x * 1.234, 1),
+        np.around(x),
+        np.sign(x),
+    )
 
 
 @case(*VECTORS)
 def numpy_algebra(x):
     m = np.outer(x, x) + np.eye(3) * 10
-    a = np.dot(x, x), m @ x, np.matmul(m, x), np.einsum("ij,j->i", m, x), np.trace(m), np.cross(x, m[0])
+    a = np.dot(x, x), m @ x, np.matmul(m, x), np.einsum("ij,j->i", m, x), np.trace(m)
     b = np.linalg.inv(m), np.linalg.solve(m, x), np.linalg.det(m), np.linalg.cholesky(m)
-    return a, b, np.tensordot(m, x, axes=1), np.kron(x, x), np.diag(m), np.triu(m), np.interp(
-        0.5, [0.0, 1.0], x[:2]
+    return (
+        a,
+        b,
+        np.cross(x, m[0]),
+        np.tensordot(m, x, axes=1),
+        np.kron(x, x),
+        np.diag(m),
+        np.triu(m),
+        np.interp(0.5, [0.0, 1.0], x[:2]),
     )
 
 
 @case((2.0, 3), (-1.0, 5))
 def numpy_of_numbers(x, n):
     a = np.sin(x), np.add(n, 1), np.sqrt(abs(x)), np.float32(x), np.int32(n), np.float64(n)
-    return a, np.array([x, n]), np.asarray(x, dtype=float), np.array([[x, 1], [n, 2.5]]), np.full(
-        2, x
-    ), np.linspace(0, x, 3), np.isnan(x), np.maximum(x, n), np.asarray([n, 1], dtype=np.int64)
+    return (
+        a,
+        np.array([x, n]),
+        np.asarray(x, dtype=float),
+        np.array([[x, 1], [n, 2.5]]),
+        np.full(2, x),
+        np.linspace(0, x, 3),
+        np.isnan(x),
+        np.maximum(x, n),
+        np.asarray([n, 1], dtype=np.int64),
+    )
 
 
 @case((2.0,), (3.0,))
 def numpy_with_known_arguments(x):
     table = np.arange(6).reshape(2, 3)
-    return x * table.sum() + np.sin(1.0), np.unique([1, 1, 2]), np.nonzero([0, 1]), table, np.cov(
-        table
-    ).shape
+    return (
+        x * table.sum() + np.sin(1.0),
+        np.unique([1, 1, 2]),
+        np.nonzero([0, 1]),
+        table,
+        np.cov(table).shape,
+    )
 
 
 @case(*VECTORS)

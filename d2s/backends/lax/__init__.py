@@ -10,7 +10,6 @@ from typing import Any
 
 import jax
 import jax.extend.source_info_util
-import jax.numpy as jnp
 import numpy as np
 from jax._src.core import eval_trace, trace_ctx
 

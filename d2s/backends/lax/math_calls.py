@@ -114,7 +114,7 @@ def _real(value: Any) -> Any:
         if jnp.issubdtype(value.dtype, jnp.complexfloating):
             raise TypeError("must be real number, not complex")
         return to_float(value)
-    return math.fabs(value) if value is None else float(value)
+    return float(value)
 
 
 def _floats(name: str) -> Call:
@@ -301,7 +301,7 @@ def _two_lcm(a: Any, b: Any) -> Any:
 
 def _largest() -> float:
     """The largest integer of the graph, less what a float may be off by."""
-    bits: int = jnp.iinfo(jax.dtypes.canonicalize_dtype("int64")).bits
+    bits = 64 if jax.config.read("jax_enable_x64") else 32
     return float(2 ** (bits - 1)) * (1 - 2**-20)
 
 

@@ -25,8 +25,10 @@ from d2s.backends.lax.casts import (
     to_int,
     weak,
 )
+from d2s.backends.lax.numpy_models import Model
 from d2s.backends.lax.regions import TRACER_ERRORS, is_traced
 from d2s.backends.lax.trees import map_leaves
+from d2s.errors import Error
 
 Call = Callable[..., Any]
 
@@ -183,24 +185,21 @@ def _call(function: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
     theirs = counterpart(name)
     if fix is not None or theirs is None:
         raise refuse(f"np.{name} of a run-time value", fix or "", code="D2S021")
-    return _jax(f"np.{name}", name, theirs, args, kwargs)
+    return _jax(function, name, theirs, args, kwargs)
 
 
-def _jax(label: str, name: str, theirs: Call, args: tuple[Any, ...], kwargs: Any) -> Any:
-    """Call a function of jax.numpy as NumPy's is called; what it does not take is refused."""
+def _jax(plain: Any, name: str, theirs: Call, args: tuple[Any, ...], kwargs: Any) -> Any:
+    """Call a function of jax.numpy as NumPy's is called; what it does not do is refused."""
+    label = f"np.{name}"
+    if kwargs.get("out") is not None:
+        what = f"{label} with `out=`, an array to be changed in place"
+        raise refuse(what, f"x = {label}(...)", code="D2S024")
+    model = Model(plain, args, kwargs)
     ignored = _HOW.get(name, frozenset())
     kwargs = {k: v for k, v in kwargs.items() if k not in ignored and not _is_default(k, v)}
     args, kwargs = map_leaves(_as_jax_has_it, (args, kwargs))
-    if "out" in kwargs:
-        raise refuse(
-            f"{label} with `out=`, an array to be changed in place", "x = " + label, code="D2S024"
-        )
     try:
         args, kwargs = _arrays(theirs, args, kwargs)
-    except TypeError as error:
-        what = f"{label} with arguments that jax.numpy does not take ({error})"
-        raise refuse(what, f"jnp.{name} as it is documented", code="D2S021") from None
-    try:
         result = theirs(*args, **kwargs)
     except TRACER_ERRORS as error:
         known = _SHAPES.get(name, "").format(name)
@@ -210,10 +209,16 @@ def _jax(label: str, name: str, theirs: Call, args: tuple[Any, ...], kwargs: Any
             what = f"{label} needs a run-time value as a Python value"
         fix = known or f"Python numbers as the shape, axes and counts of jnp.{name}"
         raise refuse(what, fix) from error
-    except NotImplementedError as error:
-        raise refuse(f"{label}: {error}", f"jnp.{name} as it is documented", "D2S021") from error
+    except (TypeError, ValueError, IndexError, NotImplementedError) as error:
+        if isinstance(error, Error):
+            raise
+        model.fail()
+        first = str(error).partition("\n")[0]
+        what = f"{label} with arguments that jax.numpy does not take ({first})"
+        raise refuse(what, f"jnp.{name} as it is documented", code="D2S021") from error
     if name in _FAILS:
         _fail_like_numpy(_FAILS[name], args, result)
+    result = model.like(result, label)
     return map_leaves(lambda leaf: kinds.remember(leaf, None), result)
 
 
@@ -300,7 +305,7 @@ def _method(function: Any, owner: np.ufunc, /, *args: Any, **kwargs: Any) -> Any
     theirs = getattr(counterpart(owner.__name__), method, None)
     if theirs is None:
         raise refuse(f"{label} of a run-time value", "functions of jax.numpy", code="D2S021")
-    return _jax(label, f"{owner.__name__}.{method}", theirs, args, kwargs)
+    return _jax(function, f"{owner.__name__}.{method}", theirs, args, kwargs)
 
 
 def _vectorized(function: Any, change: Call, /, *args: Any, **kwargs: Any) -> Any:

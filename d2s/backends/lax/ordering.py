@@ -28,9 +28,8 @@ def extreme(name: str) -> Call:
     def pick(*args: Any, key: Any = None, **default: Any) -> Any:
         if not args or (default and len(args) > 1):
             return plain(*args, key=key, **default)  # Python says what is wrong
-        if len(args) == 1 and key is None and is_traced(args[0]) and args[0].ndim == 1:
-            if args[0].size:
-                return _extreme_element(args[0], name)
+        if len(args) == 1 and key is None and _is_row(args[0]):
+            return _extreme_element(args[0], name)
         items = list(args[0]) if len(args) == 1 else list(args)
         keys = items if key is None else [key(item) for item in items]
         if not has_traced(keys):
@@ -52,6 +51,10 @@ def extreme(name: str) -> Call:
         return _same_kind(items, best)
 
     return pick
+
+
+def _is_row(value: Any) -> bool:
+    return is_traced(value) and value.ndim == 1 and value.size > 0
 
 
 def _extreme_element(array: Any, name: str) -> Any:
@@ -144,10 +147,10 @@ def _refused_order() -> BaseException:
 def _picked(items: list[Any], place: Any) -> Any:
     """The item at a place that is a run-time value."""
     first = items[0]
-    if all(type(item) is type(first) and type(item) in (tuple, list) for item in items):
-        if len({len(item) for item in items}) == 1:
-            columns = zip(*items, strict=True)
-            return type(first)(_picked(list(column), place) for column in columns)
+    kinds_ = {(type(item), len(item)) if type(item) in (tuple, list) else None for item in items}
+    if len(kinds_) == 1 and None not in kinds_:
+        columns = zip(*items, strict=True)
+        return type(first)(_picked(list(column), place) for column in columns)
     if all(is_dynamic(item) for item in items) and len({np.shape(item) for item in items}) == 1:
         kind = _joined(items)._replace(shape=np.shape(first))
         stacked = jnp.stack([cast(jnp.asarray(item), kind) for item in items])
