@@ -26,9 +26,9 @@ from d2s.backends.lax.casts import (
     weak,
 )
 from d2s.backends.lax.numpy_models import Model
-from d2s.backends.lax.regions import TRACER_ERRORS, is_traced
+from d2s.backends.lax.regions import is_traced, is_tracer_error
 from d2s.backends.lax.trees import map_leaves
-from d2s.errors import Error
+from d2s.errors import Error, StagingError
 
 Call = Callable[..., Any]
 
@@ -63,6 +63,7 @@ _REFUSED = {
     "array_str": "the text outside the static function",
     "format_float_positional": "the text outside the static function",
     "format_float_scientific": "the text outside the static function",
+    "geomspace": "jnp.exp(jnp.linspace(jnp.log(a), jnp.log(b), n))",
     "isscalar": "np.ndim(x) == 0",
     "linalg.eig": "jnp.linalg.eig(x), which always gives complex numbers",
     "linalg.eigvals": "jnp.linalg.eigvals(x), which always gives complex numbers",
@@ -201,17 +202,11 @@ def _jax(plain: Any, name: str, theirs: Call, args: tuple[Any, ...], kwargs: Any
     try:
         args, kwargs = _arrays(theirs, args, kwargs)
         result = theirs(*args, **kwargs)
-    except TRACER_ERRORS as error:
-        known = _SHAPES.get(name, "").format(name)
-        if known:
-            what = f"the shape of the result of {label} depends on run-time values"
-        else:
-            what = f"{label} needs a run-time value as a Python value"
-        fix = known or f"Python numbers as the shape, axes and counts of jnp.{name}"
-        raise refuse(what, fix) from error
     except (TypeError, ValueError, IndexError, NotImplementedError) as error:
         if isinstance(error, Error):
             raise
+        if is_tracer_error(error) or "concrete value" in str(error):
+            raise _needs_values(label, name) from error
         model.fail()
         first = str(error).partition("\n")[0]
         what = f"{label} with arguments that jax.numpy does not take ({first})"
@@ -220,6 +215,15 @@ def _jax(plain: Any, name: str, theirs: Call, args: tuple[Any, ...], kwargs: Any
         _fail_like_numpy(_FAILS[name], args, result)
     result = model.like(result, label)
     return map_leaves(lambda leaf: kinds.remember(leaf, None), result)
+
+
+def _needs_values(label: str, name: str) -> StagingError:
+    fix = _SHAPES.get(name)
+    if fix is not None:
+        what = f"the shape of the result of {label} depends on run-time values"
+        return refuse(what, fix.format(name))
+    what = f"{label} needs a run-time value as a Python value"
+    return refuse(what, f"Python numbers as the shape, axes and counts of jnp.{name}")
 
 
 def _is_default(name: str, value: Any) -> bool:
