@@ -6,9 +6,11 @@ import datetime
 import math
 import os
 import random
+import re
 import secrets
 import time
 import uuid
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +18,7 @@ import numpy as np
 import pytest
 
 import d2s
+from d2s.backends.lax import math_calls, numpy_calls
 from d2s.backends.lax.math_calls import MATH
 from d2s.backends.lax.numpy_calls import NAMES, counterpart, refusal
 
@@ -233,3 +236,17 @@ def test_functions_of_numpy_are_known_by_themselves():
         assert NAMES[function] == name
         assert counterpart(name) is not None
         assert refusal(name) is None
+
+
+def listed(mark):
+    text = (Path(__file__).parents[2] / "docs" / "library.md").read_text()
+    found = re.search(rf"<!-- {mark} -->(.*?)<!-- /{mark} -->", text, re.DOTALL)
+    return set(re.findall(r"`([^`]+)`", found[1]))
+
+
+def test_the_document_lists_what_is_refused():
+    assert listed("math-given") == set(math_calls.GIVEN)
+    assert listed("math-refused") == set(math_calls.REFUSED)
+    assert listed("numpy-shapes") == set(numpy_calls.SHAPES)
+    assert listed("numpy-in-place") == set(numpy_calls.IN_PLACE)
+    assert listed("numpy-refused") == set(numpy_calls.REFUSED)

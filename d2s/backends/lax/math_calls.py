@@ -330,15 +330,25 @@ def _refused(name: str, fix: str) -> Call:
 
 
 _STEP = "jnp.{}: the floats of a graph have 32 bits, and their neighbours are others than Python's"
+_PRODUCT = "a product in a loop, or a Python number"
+
+#: what has no meaning for the floats of a graph, or no room in its integers
+REFUSED = {
+    "comb": _PRODUCT,
+    "fma": "x * y + z",
+    "ldexp": "x * 2.0 ** n, or jnp.ldexp(x, n)",
+    "nextafter": _STEP.format("nextafter(x, y)"),
+    "perm": _PRODUCT,
+    "ulp": _STEP.format("spacing(x)"),
+}
+
 _OTHERS: dict[str, Call] = {
     "atan2": _atan2,
     "ceil": _whole(jnp.ceil),
-    "comb": _refused("comb", "a product in a loop, or a Python number"),
     "copysign": _copysign,
     "dist": _dist,
     "factorial": _factorial,
     "floor": _whole(jnp.floor),
-    "fma": _refused("fma", "x * y + z"),
     "fmod": _fmod,
     "frexp": _frexp,
     "fsum": _fsum,
@@ -350,17 +360,13 @@ _OTHERS: dict[str, Call] = {
     "isnan": _asks(jnp.isnan),
     "isqrt": _isqrt,
     "lcm": _lcm,
-    "ldexp": _refused("ldexp", "x * 2.0 ** n, or jnp.ldexp(x, n)"),
     "log": _log,
     "modf": _modf,
-    "nextafter": _refused("nextafter", _STEP.format("nextafter(x, y)")),
-    "perm": _refused("perm", "a product in a loop, or a Python number"),
     "pow": _pow,
     "prod": _prod,
     "remainder": _remainder,
     "sumprod": _sumprod,
     "trunc": _whole(jnp.trunc),
-    "ulp": _refused("ulp", _STEP.format("spacing(x)")),
 }
 
 
@@ -383,8 +389,11 @@ def _is_iterator(args: tuple[Any, ...]) -> bool:
     return len(args) == 1 and hasattr(args[0], "__next__")
 
 
+GIVEN: dict[str, Call] = {**_OTHERS, **{name: _floats(name) for name in _FLOATS}}
+
+#: which functions there are depends on the version of Python
 MATH: dict[Any, Call] = {
     getattr(math, name): _on_tracers(name, staged)
-    for name, staged in (*_OTHERS.items(), *((name, _floats(name)) for name in _FLOATS))
+    for name, staged in (*GIVEN.items(), *((n, _refused(n, fix)) for n, fix in REFUSED.items()))
     if hasattr(math, name)
 }

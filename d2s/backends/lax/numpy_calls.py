@@ -37,7 +37,7 @@ _MODULES = ((np, jnp, ""), (np.linalg, jnp.linalg, "linalg."), (np.fft, jnp.fft,
 #: the shape of the result depends on values
 _SIZED = "jnp.{}(..., size=n): the shape of the result must be known while the graph is built"
 _MASKED = "jnp.where(condition, x, 0), or a sum with the condition as a factor"
-_SHAPES = {
+SHAPES = {
     **dict.fromkeys(("unique", "nonzero", "flatnonzero", "argwhere"), _SIZED),
     **dict.fromkeys(("union1d", "intersect1d", "setdiff1d", "setxor1d"), _SIZED),
     **dict.fromkeys(("unique_all", "unique_counts", "unique_inverse", "unique_values"), _SIZED),
@@ -47,7 +47,7 @@ _SHAPES = {
 }
 
 #: they change an array in place, and arrays of a graph are values
-_IN_PLACE = {
+IN_PLACE = {
     "copyto": "x = jnp.where(...), or x = x.at[...].set(...)",
     "fill_diagonal": "x = jnp.fill_diagonal(x, value, inplace=False)",
     "place": "x = jnp.where(mask, value, x)",
@@ -57,7 +57,7 @@ _IN_PLACE = {
 }
 
 #: what NumPy gives depends on values in a way that a graph cannot follow, or is a text
-_REFUSED = {
+REFUSED = {
     "array2string": "the text outside the static function",
     "array_repr": "the text outside the static function",
     "array_str": "the text outside the static function",
@@ -67,7 +67,10 @@ _REFUSED = {
     "isscalar": "np.ndim(x) == 0",
     "linalg.eig": "jnp.linalg.eig(x), which always gives complex numbers",
     "linalg.eigvals": "jnp.linalg.eigvals(x), which always gives complex numbers",
+    "argpartition": "jnp.argsort(x): the order inside the parts is not defined",
     "min_scalar_type": "x.dtype",
+    "partition": "jnp.sort(x): the order inside the parts is not defined",
+    "polydiv": "jnp.polydiv(u, v), which does not trim the remainder",
     "real_if_close": "jnp.real(x)",
     "roots": "jnp.roots(x, strip_zeros=False), which always gives complex numbers",
 }
@@ -151,8 +154,8 @@ def counterpart(name: str) -> Call | None:
 
 def refusal(name: str) -> str | None:
     """What to write instead of a function that is refused on run-time values."""
-    if name in _REFUSED or name in _IN_PLACE:
-        return _REFUSED.get(name) or _IN_PLACE[name]
+    if name in REFUSED or name in IN_PLACE:
+        return REFUSED.get(name) or IN_PLACE[name]
     return None if counterpart(name) is not None else "functions of jax.numpy"
 
 
@@ -176,10 +179,10 @@ def call_for(function: Any, change: Call) -> Call | None:
 def _call(function: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
     if not has_tracer([args, kwargs]):
         return function(*args, **kwargs)
-    if name in _IN_PLACE:
+    if name in IN_PLACE:
         raise refuse(
             f"np.{name} changes an array in place, which the arrays of a graph do not do",
-            _IN_PLACE[name],
+            IN_PLACE[name],
             code="D2S024",
         )
     fix = refusal(name)
@@ -218,7 +221,7 @@ def _jax(plain: Any, name: str, theirs: Call, args: tuple[Any, ...], kwargs: Any
 
 
 def _needs_values(label: str, name: str) -> StagingError:
-    fix = _SHAPES.get(name)
+    fix = SHAPES.get(name)
     if fix is not None:
         what = f"the shape of the result of {label} depends on run-time values"
         return refuse(what, fix.format(name))
