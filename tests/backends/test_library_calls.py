@@ -212,6 +212,19 @@ def test_gradients(wrap):
         np.testing.assert_allclose(got, want, rtol=1e-5)
 
 
+KNOWN = jnp.asarray(4), jnp.asarray(3)
+
+
+def known_order(x):
+    largest = max(*KNOWN)
+    return x * largest + sorted(KNOWN)[0] + min(KNOWN, key=lambda v: -v)
+
+
+def test_known_arrays_are_ordered_while_the_graph_is_built():
+    assert jax.grad(lambda x: d2s.convert(known_order)(x))(1.5) == 4.0
+    assert jax.jit(d2s.convert(known_order))(2.0) == known_order(2.0)
+
+
 def test_mapped():
     values = jnp.array([1.0, 2.0, 4.0])
     got = jax.vmap(d2s.to_static(by_math))(values)

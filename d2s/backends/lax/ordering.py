@@ -15,6 +15,7 @@ from d2s.backends.lax.branches import cond
 from d2s.backends.lax.casts import fail_where, has_traced, refuse
 from d2s.backends.lax.dtypes import Mismatch, Type, cast, is_dynamic, join, type_of
 from d2s.backends.lax.regions import is_traced
+from d2s.backends.lax.trees import map_leaves
 
 Call = Callable[..., Any]
 _NUMBERS = (bool, int, float, complex)
@@ -33,7 +34,7 @@ def extreme(name: str) -> Call:
         items = list(args[0]) if len(args) == 1 else list(args)
         keys = items if key is None else [key(item) for item in items]
         if not has_traced(keys):
-            pairs = list(zip(items, keys, strict=True))
+            pairs = list(zip(items, map(_known, keys), strict=True))
             best = plain(pairs, key=lambda pair: pair[1], default=None)
             return best[0] if best is not None else plain([], **default)
         best, best_key = items[0], keys[0]
@@ -51,6 +52,17 @@ def extreme(name: str) -> Call:
         return _same_kind(items, best)
 
     return pick
+
+
+def _known(key: Any) -> Any:
+    """A key that is known: what jax computes while a graph is built is not, NumPy's answers are."""
+    return map_leaves(_number, key)
+
+
+def _number(leaf: Any) -> Any:
+    if isinstance(leaf, jax.core.Tracer):
+        leaf = leaf.to_concrete_value()  # under jax.grad
+    return np.asarray(leaf)[()] if isinstance(leaf, jax.Array) else leaf
 
 
 def _is_row(value: Any) -> bool:
@@ -78,6 +90,7 @@ def sorted_(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> list[
     keys = items if key is None else [key(item) for item in items]
     reverse = bool(reverse)
     if not has_traced(keys):
+        keys = [_known(key) for key in keys]
         places = builtins.sorted(range(len(items)), key=keys.__getitem__, reverse=reverse)
         return [items[n] for n in places]
     if len(items) < 2:
