@@ -342,11 +342,18 @@ def _converted_arguments(
         return (args if same else changed), named
     called = called_argument(function)
     if type(called) is int and len(args) > called:
-        args = (*args[:called], _converted_function(args[called]), *args[called + 1 :])
+        args = (*args[:called], _called(args[called]), *args[called + 1 :])
     if called is not None:
         names = ("key", "func")
-        kwargs = {n: _converted_function(v) if n in names else v for n, v in kwargs.items()}
+        kwargs = {n: _called(v) if n in names else v for n, v in kwargs.items()}
     return args, kwargs
+
+
+def _called(value: Any) -> Any:
+    """A function that something of Python's own calls; builtins may meet run-time values there."""
+    if value is None or type(value) in (_PYTHON, _METHOD) or not active().staging():
+        return _converted_function(value)
+    return fn(value)
 
 
 def _converted_argument(value: Any) -> Any:

@@ -148,7 +148,8 @@ def typed(x, n):
 
 
 def test_type_tests_on_python_numbers():
-    check(typed, (2.0, 3), (2, 3.0), (1.5, 2), flavours=("static",))
+    # whatever a number was before it became a run-time value, it answers as in plain Python
+    check(typed, (2.0, 3), (2, 3.0), (1.5, 2))
 
 
 def ordered(x):

@@ -22,3 +22,5 @@ UNSEEN = ("D2S027",)  # a manager or `except*` would have to see a failure at ru
 TRUTH = ("D2S020",)  # Python itself asks for the truth of a run-time value
 KEYED = ("D2S020", "D2S021", "D2S023")  # an order that depends on run-time values
 NOT_CONVERTED = ("D2S021",)  # code that is not converted needs the truth of a run-time value
+NUMPY = ("D2S020", "D2S021", "D2S024")  # NumPy does what a graph cannot, or jax.numpy does not
+OVERFLOW = ("D2S040",)  # an integer does not fit into 32 bits

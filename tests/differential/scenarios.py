@@ -188,10 +188,12 @@ SCENARIOS = {
     171: "scopes-generator_inside scopes-private_names_are_mangled tests/test_conversion.py",
     172: "functions-scan_inside functions-vmap_inside functions-gradient_inside",
     # builtins
-    173: "calls-lengths calls-length_of_a_number",
-    174: "calls-casts calls-arithmetic_builtins calls-min_and_max calls-text_to_number",
-    175: "calls-any_and_all calls-sorted_by_key calls-map_and_filter calls-iterators",
-    176: "calls-casts calls-containers_of_containers",
+    173: "calls-lengths calls-length_of_a_number library-iteration_helpers",
+    174: "calls-casts calls-arithmetic_builtins calls-min_and_max calls-text_to_number "
+    "library-rounded library-integer_of_what_is_no_number library-quotients",
+    175: "calls-any_and_all calls-sorted_by_key calls-map_and_filter calls-iterators "
+    "library-sorts library-sort_is_stable library-maps library-filters library-reduces",
+    176: "calls-casts calls-containers_of_containers library-chains_of_casts",
     177: "errors-prints_in_order",
     178: "errors-assertion errors-assertion_with_a_value errors-static_assertions",
     # functions, errors and tools
@@ -209,4 +211,17 @@ SCENARIOS = {
     189: "while-dead_temporaries errors-possibly_unbound_in_a_loop",
     191: "functions-explicit_lax_calls for-while_in_for_and_dependent",
     192: "functions-is_a_callable_object functions-is_a_lambda tests/test_conversion.py",
+}
+
+#: the same for the checklist of framework habits
+HABITS = {
+    75: "expr-not_of_values library-operators_for_truth",
+    76: "expr-guards_with_is_none expr-and_returns_the_operand expr-or_returns_the_operand",
+    77: "expr-chains_of_and_and_or expr-truth_tables",
+    78: "library-numpy_shapes expr-equality",
+    79: "library-chains_of_casts library-bools_in_arithmetic calls-casts",
+    80: "calls-lengths library-iteration_helpers",
+    81: "expr-lambda_with_ternary functions-is_a_lambda",
+    82: "library-kinds_of_arguments library-kinds_of_arrays calls-getattr_and_friends",
+    105: "library-numpy_of_numbers library-methods_of_arrays library-numpy_elementwise",
 }

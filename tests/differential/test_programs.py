@@ -15,6 +15,7 @@ from . import (
     programs_for,
     programs_functions,
     programs_if,
+    programs_library,
     programs_loop_else,
     programs_match,
     programs_scopes,
@@ -24,7 +25,7 @@ from . import (
     programs_with,
 )
 from .harness import CASES, Case, cases
-from .scenarios import NUMBERS, SCENARIOS, WITHOUT
+from .scenarios import HABITS, NUMBERS, SCENARIOS, WITHOUT
 
 MODULES = (
     programs_if,
@@ -43,6 +44,7 @@ MODULES = (
     programs_comprehensions,
     programs_functions,
     programs_calls,
+    programs_library,
     programs_errors,
 )
 ROOT = Path(__file__).parents[2]
@@ -63,6 +65,15 @@ def test_every_module_is_registered() -> None:
 @pytest.mark.parametrize("number", NUMBERS)
 def test_every_scenario_has_a_program(number: int) -> None:
     assert [number in table for table in (SCENARIOS, WITHOUT)].count(True) == 1
+    _assert_known(SCENARIOS.get(number, ""))
+
+
+@pytest.mark.parametrize("number", HABITS)
+def test_every_habit_has_a_program(number: int) -> None:
+    _assert_known(HABITS[number])
+
+
+def _assert_known(names: str) -> None:
     programs = {item.id for item in CASES}
-    for name in SCENARIOS.get(number, "").split():
+    for name in names.split():
         assert name in programs or (ROOT / name).is_file(), name

@@ -64,6 +64,63 @@ def float_builtin(w: Writer) -> str:
     return w.fill(form)
 
 
+@expression("int", "library call", 0.9)
+def int_library(w: Writer) -> str:
+    forms = [
+        "math.floor(<float>)",
+        "math.ceil(<float>)",
+        "math.gcd(<int>, <int>)",
+        "round(<float>)",
+    ]
+    forms += ["divmod(<int>, {n})[0]", "divmod(<int>, {n})[1]", "sum([<int>, <int>], <int>)"]
+    forms += ["sorted([<int>, <int>, <int>])[1]", "max([<int>, <int>], key=lambda h: -h)"]
+    forms += ["operator.add(<int>, <int>)", "functools.reduce(max, [<int>, <int>], 0)"]
+    forms += [
+        "sum(map(abs, [<int>, <int>]))",
+        "int(math.fabs(<float>))",
+        "int(isinstance({v}, int))",
+    ]
+    form = w.rng.choice(forms)
+    if "{v}" in form:
+        names = [name for name in w.names("int") if name in w.given]
+        if not names:
+            return ""
+        form = form.replace("{v}", w.rng.choice(names))
+    return w.fill(form).replace("{n}", str(w.rng.choice([2, 3, 5])))
+
+
+@expression("float", "library call", 0.9)
+def float_library(w: Writer) -> str:
+    forms = ["math.fabs(<float>)", "math.fmod(<float>, 4.0)", "math.copysign(<float>, <float>)"]
+    forms += ["math.prod([<float>, 2.0])", "math.modf(<float>)[0]", "sorted([<float>, <float>])[0]"]
+    forms += ["math.sqrt(abs(<float>)) * 0", "min([<float>, <float>], key=lambda h: h * h)"]
+    forms += ["operator.neg(<float>)", "float(np.float32(<float>))", "float(math.floor(<float>))"]
+    return w.fill(w.rng.choice(forms))
+
+
+@expression("bool", "library call", 0.4)
+def bool_library(w: Writer) -> str:
+    forms = ["math.isnan(<float>)", "operator.lt(<int>, <int>)", "any([<bool>, <bool>])"]
+    forms += [
+        "all(h > 0 for h in [<int>, <int>])",
+        "operator.truth(<int>)",
+        "math.isfinite(<float>)",
+    ]
+    return w.fill(w.rng.choice(forms))
+
+
+@expression("vec", "numpy call", 0.9)
+def vec_library(w: Writer) -> str:
+    forms = ["jnp.asarray(np.abs(<vec>))", "jnp.asarray(np.where(<vec> > <float>, <vec>, 0.0))"]
+    forms += ["jnp.asarray(np.maximum(<vec>, <float>), jnp.float32)", "jnp.asarray(np.sort(<vec>))"]
+    forms += ["jnp.asarray(np.zeros_like(<vec>))", "jnp.asarray(np.clip(<vec>, -2, 2))"]
+    forms += [
+        "jnp.asarray(np.cumsum(<vec>), jnp.float32)",
+        "jnp.asarray(np.stack([<vec>, <vec>])[1])",
+    ]
+    return w.fill(w.rng.choice(forms))
+
+
 def _ternary(kind: str) -> None:
     @expression(kind, "ternary", 0.7)
     def ternary(w: Writer) -> str:

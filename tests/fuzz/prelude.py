@@ -1,6 +1,11 @@
 """What generated programs may use. Their text takes in the parts that it mentions."""
 
-import jax.numpy as jnp  # noqa: F401 - programs use it
+import functools  # noqa: F401 - programs use it
+import math  # noqa: F401
+import operator  # noqa: F401
+
+import jax.numpy as jnp  # noqa: F401
+import numpy as np  # noqa: F401
 
 LIMIT = 3
 TALLY = 0

@@ -10,14 +10,15 @@ from typing import Any
 
 import jax
 import jax.extend.source_info_util
-import jax.numpy as jnp
 import numpy as np
 from jax._src.core import eval_trace, trace_ctx
 
-from d2s.backends.lax import branches, channels, handlers, loops, regions, wrappers
-from d2s.backends.lax.builtin_calls import BUILTINS, has_traced, refuse, refuse_unrepeatable
+from d2s.backends.lax import branches, channels, handlers, loops, ordering, regions, wrappers
+from d2s.backends.lax.builtin_calls import BUILTINS, OPERATORS, power, refuse_unrepeatable
+from d2s.backends.lax.casts import has_traced, refuse
 from d2s.backends.lax.compiled import Compiled
-from d2s.backends.lax.dtypes import is_dynamic, type_of
+from d2s.backends.lax.math_calls import MATH
+from d2s.backends.lax.numpy_calls import call_for, method_for
 from d2s.backends.lax.sequences import refuse_outer_iterator
 from d2s.backends.protocol import Backend, Handler, Thunk
 from d2s.backends.python import PythonBackend
@@ -126,12 +127,7 @@ class LaxBackend(PythonBackend):
         return not operand
 
     def power(self, base: Any, exponent: Any) -> Any:
-        if _is_python_integer(base) and _is_python_integer(exponent):
-            raise refuse(
-                "a power of Python integers, which is an integer or a float as the exponent wills",
-                "float(base) ** exponent, or a Python number as exponent",
-            )
-        return base**exponent
+        return power(base, exponent)
 
     def read(self, maybe: Maybe, free: bool) -> Any:
         branches_differ = self.is_traced(maybe.bound)
@@ -169,7 +165,12 @@ class LaxBackend(PythonBackend):
         if special is not None:
             return special(*args, **kwargs)
         refuse_unrepeatable(function)
+        special = call_for(function, _nothing_to_change)
+        if special is not None:
+            return special(*args, **kwargs)
         if isinstance(function, types.BuiltinMethodType):
+            if function.__name__ == "sort" and type(function.__self__) is list:
+                return ordering.sort(function.__self__)(*args, **kwargs)
             formats = isinstance(function.__self__, str) and function.__name__ == "format"
             if formats and has_traced([args, kwargs]):
                 raise refuse(
@@ -199,7 +200,9 @@ class LaxBackend(PythonBackend):
             twins.leave_transformation(scope)
 
     def around(self, function: Any, change: Callable[[Any], Any]) -> Any:
-        return wrappers.around(function, change)
+        special = _LIBRARY.get(function) if _is_hashable(function) else None
+        special = special or call_for(function, change) or method_for(function)
+        return special or wrappers.around(function, change)
 
     def is_internal(self, error: BaseException) -> bool:
         if not self.staging():
@@ -223,9 +226,12 @@ class LaxBackend(PythonBackend):
         return Compiled(original)
 
 
-def _is_python_integer(value: Any) -> bool:
-    kind = type_of(value) if is_dynamic(value) else None
-    return kind is not None and kind.weak and bool(jnp.issubdtype(kind.dtype, jnp.integer))
+#: functions of Python's libraries that need run-time values
+_LIBRARY = {**MATH, **OPERATORS}
+
+
+def _nothing_to_change(function: Any) -> Any:
+    return function
 
 
 def _unbound(name: str, free: bool) -> None:

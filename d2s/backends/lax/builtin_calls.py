@@ -4,31 +4,34 @@ from __future__ import annotations
 
 import builtins
 import io
+import operator
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
-from d2s.backends.lax import channels
+from d2s.backends.lax import channels, kinds, ordering
 from d2s.backends.lax.branches import cond
-from d2s.backends.lax.dtypes import Type, cast, type_of
+from d2s.backends.lax.casts import (
+    has_traced,
+    index,
+    is_integer,
+    refuse,
+    scalar,
+    to_bool,
+    to_float,
+    to_int,
+    weak,
+)
+from d2s.backends.lax.dtypes import cast, is_dynamic, type_of
 from d2s.backends.lax.regions import is_internal, is_traced, scalar_predicate
 from d2s.backends.lax.sequences import Enumerate, Fresh, Range, Reversed, Sequence, Zip, as_sequence
-from d2s.backends.lax.trees import leaves
+from d2s.backends.lax.unrepeatable import unrepeatable
 from d2s.backends.lax.watch import Effects
 from d2s.errors import StagingError
 
 Call = Callable[..., Any]
-
-
-def has_traced(args: Any) -> bool:
-    return any(is_traced(leaf) for leaf in leaves(args))
-
-
-def refuse(what: str, fix: str, code: str = "D2S020") -> StagingError:
-    return StagingError(what, code=code, site=channels.where(), fix=fix)
 
 
 def _range(*args: Any) -> Any:
@@ -48,10 +51,6 @@ def _range(*args: Any) -> Any:
     return Range(start, stop, step)
 
 
-def scalar(value: Any) -> Any:
-    return value.reshape(()) if value.shape else value
-
-
 def _zero_step() -> None:
     raise ValueError("range() arg 3 must not be zero")
 
@@ -60,6 +59,8 @@ def _enumerate(iterable: Any, start: Any = 0) -> Any:
     sequence = as_sequence(iterable, with_ranges=is_traced(start))
     if sequence is not None:
         return Enumerate(sequence, start)
+    if is_traced(start):
+        return Fresh.of(((start + n, item) for n, item in enumerate(iterable)), iterable)
     return Fresh.of(enumerate(iterable, start), iterable)
 
 
@@ -82,85 +83,92 @@ def _len(value: Any) -> Any:
     return len(value)
 
 
-def _refuse_type_test(value: Any) -> None:
-    """In a graph a Python number looks like an array; what it was cannot be asked there."""
-    if is_traced(value) and type_of(value).weak:
-        raise refuse(
-            "what kind of Python value a run-time number is",
-            "the test outside the static function, or the number as a static (hashable) argument",
-        )
-
-
-def _isinstance(value: Any, kinds: Any) -> bool:
-    wanted = kinds if isinstance(kinds, tuple) else (kinds,)
-    if not all(isinstance(kind, type) for kind in wanted) or any(
-        issubclass(number, kinds) for number in (int, float, complex, jax.Array)
-    ):
-        _refuse_type_test(value)
-    if is_traced(value) and any(kind in (np.ndarray, np.generic) for kind in wanted):
-        raise refuse(
-            "whether a run-time value was a NumPy array",
-            "the test outside the static function, or isinstance(x, jax.Array)",
-        )
-    return isinstance(value, kinds)
-
-
-def _of_first(plain: Call) -> Call:
-    def ask(*args: Any) -> Any:
-        _refuse_type_test(args[0])
-        return plain(*args)
-
-    return ask
-
-
-def _number(kind: type, dtype: str) -> Call:
-    def convert(*args: Any, **kwargs: Any) -> Any:
+def _number(kind: type, convert: Call) -> Call:
+    def make(*args: Any, **kwargs: Any) -> Any:
         if len(args) != 1 or kwargs or not is_traced(args[0]):
             return kind(*args, **kwargs)
-        value = args[0]
-        if value.size != 1:
-            raise TypeError(
-                f"Only scalar arrays can be converted to Python scalars; got arr.ndim={value.ndim}"
+        return convert(args[0])
+
+    return make
+
+
+def _complex(*args: Any, **kwargs: Any) -> Any:
+    if not has_traced([args, kwargs]):
+        return complex(*args, **kwargs)
+    parts = dict(zip(("real", "imag"), args, strict=False)) | kwargs
+    real, imag = (parts.get(name, 0) for name in ("real", "imag"))
+    pair = [scalar(jnp.asarray(part)) for part in (real, imag)]
+    if any(jnp.issubdtype(part.dtype, jnp.complexfloating) for part in pair):
+        return weak(pair[0] + 1j * pair[1] if "imag" in parts else pair[0], complex)
+    return weak(jax.lax.complex(*(part.astype(float) for part in pair)), complex)
+
+
+def _abs(value: Any, /) -> Any:
+    if not is_traced(value):
+        return abs(value)
+    if value.dtype == jnp.bool_:
+        value = _flag_as_integer(value, "abs")
+    return kinds.remember(abs(value), _same(value, float if _is_complex(value) else None))
+
+
+def _flag_as_integer(value: Any, name: str) -> Any:
+    """Python's bools are integers, those of arrays are not."""
+    if value.shape or kinds.kind_of(value) is not bool:
+        raise refuse(f"{name}() of a bool, which in a graph is Python's or an array's", "int(...)")
+    return to_int(value)
+
+
+def _is_complex(value: Any) -> bool:
+    return is_traced(value) and bool(jnp.issubdtype(value.dtype, jnp.complexfloating))
+
+
+def _same(value: Any, kind: type | None = None) -> type | None:
+    """The Python type of a result that is one of Python's numbers where its argument is."""
+    own = kinds.kind_of(value) if is_traced(value) else None
+    return (kind or own) if own in (int, float, complex) else own
+
+
+def power(base: Any, exponent: Any, modulus: Any = None) -> Any:
+    """`**` and `pow`; Python decides by the sign of an exponent what the power of an integer is."""
+    if modulus is not None and has_traced([base, exponent, modulus]):
+        raise refuse(
+            "pow() of run-time values with a modulus",
+            "a loop over `result = result * base % modulus`",
+        )
+    if modulus is not None:
+        return pow(base, exponent, modulus)
+    if is_traced(exponent) and _is_python_integer(base) and _is_python_integer(exponent):
+        raise refuse(
+            "a power of Python integers, which is an integer or a float as the exponent wills",
+            "float(base) ** exponent, or a Python number as exponent",
+        )
+    return base**exponent
+
+
+def _is_python_integer(value: Any) -> bool:
+    kind = type_of(value) if is_dynamic(value) else None
+    return kind is not None and kind.weak and bool(jnp.issubdtype(kind.dtype, jnp.integer))
+
+
+def _sum(iterable: Any, /, start: Any = 0) -> Any:
+    if is_traced(iterable) and iterable.ndim and iterable.shape[0] > 1 and is_dynamic(start):
+        # one operation for the items; Python adds them as they are, without widening
+        kind = None if iterable.dtype == jnp.bool_ else iterable.dtype
+        return start + jnp.sum(iterable, axis=0, dtype=kind)
+    return sum(iterable, start)
+
+
+def _filter(function: Any, iterable: Any, /) -> Any:
+    def keeps(item: Any) -> Any:
+        answer = item if function is None else function(item)
+        if is_traced(answer):
+            raise refuse(
+                "filter() by a run-time condition: how many items stay is not known",
+                "a loop with an `if`, or jnp.where(condition, x, 0) on an array",
             )
-        value = scalar(value)
-        if kind is bool:
-            return scalar_predicate(value)
-        wide = jax.dtypes.canonicalize_dtype(dtype)
-        if kind is int and jnp.issubdtype(value.dtype, jnp.floating):
-            value = jnp.trunc(value)
-            limit = 2.0 ** (8 * np.dtype(wide).itemsize - 1)
-            cond(abs(value) < limit, lambda: None, _too_large, ())
-        return cast(value, Type((), np.dtype(wide), True))
+        return answer
 
-    return convert
-
-
-def _too_large() -> None:
-    raise channels.overflow(channels.where())
-
-
-def _extreme(name: str, better: Call) -> Call:
-    plain = getattr(builtins, name)
-
-    def pick(*args: Any, **kwargs: Any) -> Any:
-        if kwargs or not args:
-            return plain(*args, **kwargs)
-        values = list(args[0]) if len(args) == 1 else list(args)
-        if not any(isinstance(value, jax.Array) for value in values):
-            return plain(values)
-        if not values:
-            return plain(values)
-        best = values[0]
-        for value in values[1:]:
-            test = better(value, best)
-            best = (
-                cond(test, lambda v=value: v, lambda b=best: b, ())
-                if is_traced(test)
-                else (value if test else best)
-            )
-        return best
-
-    return pick
+    return filter(keeps, iterable)
 
 
 def _any(iterable: Any) -> Any:
@@ -206,11 +214,28 @@ def _refuse_items(plain: Call) -> StagingError:
     )
 
 
-def _round(number: Any, digits: Any = None) -> Any:
+def _round(number: Any, ndigits: Any = None) -> Any:
+    """Half to even. Without digits it is an integer, with digits what the number is."""
     if not is_traced(number):
-        return round(number, digits) if digits is not None else round(number)
-    rounded = jnp.round(number, 0 if digits is None else digits)
-    return _number(int, "int64")(rounded) if digits is None else rounded
+        return round(number, ndigits) if ndigits is not None else round(number)
+    if kinds.kind_of(number) is kinds.ARRAY:
+        return round(number, ndigits) if ndigits is not None else round(number)
+    if number.dtype == jnp.bool_:
+        number = _flag_as_integer(number, "round")
+    if ndigits is None:
+        return to_int(number if is_integer(number) else jnp.round(number))
+    digits = operator.index(ndigits)
+    if not is_integer(number):
+        return kinds.remember(jnp.round(number, digits), _same(number))
+    if digits >= 0:
+        return number
+    unit = 10**-digits
+    if unit > 10**9:
+        return kinds.remember(number * 0, int)
+    rest = number % unit
+    odd = (number // unit) % 2 == 1
+    up = (rest > unit // 2) | ((rest == unit // 2) & odd)
+    return kinds.remember(number - rest + jnp.where(up, unit, 0), int)
 
 
 def _text(name: str) -> Call:
@@ -235,32 +260,14 @@ def _print(*args: Any, **kwargs: Any) -> None:
     )
 
 
-#: modules whose functions give something else on every call, or do something outside
-_UNREPEATABLE = {
-    "random": "jax.random",
-    "numpy.random": "jax.random",
-    "secrets": "jax.random",
-    "uuid": "a value made outside and passed in",
-    "time": "the time taken outside and passed in",
-    "datetime": "the time taken outside and passed in",
-    "warnings": "a warning outside the static function",
-    "logging": "logging outside the static function",
-}
-
-
 def refuse_unrepeatable(function: Any) -> None:
     """Calls that would happen only while the graph is built."""
-    owner = getattr(function, "__self__", None)
-    if isinstance(owner, io.IOBase):
+    if isinstance(getattr(function, "__self__", None), io.IOBase):
         _print()
-    names = (getattr(function, "__module__", None), type(owner).__module__)
-    for name in names:
-        for module, fix in _UNREPEATABLE.items():
-            if isinstance(name, str) and (name == module or name.startswith(module + ".")):
-                label = getattr(function, "__name__", repr(function))
-                raise refuse(
-                    f"{module}.{label} would run only while the graph is built", fix, code="D2S023"
-                )
+    found = unrepeatable(function)
+    if found is not None:
+        name, fix = found
+        raise refuse(f"{name} would run only while the graph is built", fix, code="D2S023")
 
 
 def _next(*args: Any) -> Any:
@@ -280,15 +287,21 @@ BUILTINS: dict[Any, Call] = {
     zip: _zip,
     reversed: _reversed,
     len: _len,
-    isinstance: _isinstance,
-    type: _of_first(type),
-    hasattr: _of_first(hasattr),
-    getattr: _of_first(getattr),
-    int: _number(int, "int64"),
-    float: _number(float, "float64"),
-    bool: _number(bool, "bool"),
-    min: _extreme("min", lambda value, best: value < best),
-    max: _extreme("max", lambda value, best: value > best),
+    isinstance: kinds.isinstance_,
+    type: kinds.type_,
+    hasattr: kinds.hasattr_,
+    getattr: kinds.getattr_,
+    int: _number(int, to_int),
+    float: _number(float, to_float),
+    bool: _number(bool, to_bool),
+    complex: _complex,
+    abs: _abs,
+    pow: power,
+    sum: _sum,
+    min: ordering.extreme("min"),
+    max: ordering.extreme("max"),
+    sorted: ordering.sorted_,
+    filter: _filter,
     any: _any,
     all: _all,
     round: _round,
@@ -297,4 +310,14 @@ BUILTINS: dict[Any, Call] = {
     format: _text("format"),
     print: _print,
     next: _next,
+}
+
+#: functions of `operator` that ask a value more than its own operators would
+OPERATORS: dict[Any, Call] = {
+    operator.abs: _abs,
+    operator.index: index,
+    operator.ipow: power,
+    operator.not_: lambda value: ~to_bool(value) if is_traced(value) else not value,
+    operator.pow: power,
+    operator.truth: _number(bool, to_bool),
 }

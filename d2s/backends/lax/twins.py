@@ -17,8 +17,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from d2s.backends.lax import channels
+from d2s.backends.lax import channels, kinds
 from d2s.backends.lax.channels import Scope
+from d2s.backends.lax.dtypes import NUMBERS
 from d2s.backends.lax.keys import Again, Changing, Contents, Itself, Node, Static
 from d2s.backends.lax.reach import Place, Reach
 from d2s.backends.lax.state import attribute_names, getattr_raw, is_fresh, set_raw
@@ -77,7 +78,7 @@ class Twins:
     def _make(self, token: Any) -> Any:
         kind = type(token)
         if kind is type:
-            leaf = next(self._leaves)
+            leaf = kinds.remember(next(self._leaves), token if token in NUMBERS else kinds.ARRAY)
             if token is np.ndarray:
                 self.copies.append(leaf)
             return leaf
@@ -92,7 +93,8 @@ class Twins:
             return token.value
         if isinstance(token, Node):
             return self._make_node(token)
-        return next(self._leaves)  # the metaclass of arrays is not `type`
+        # the metaclass of arrays is not `type`
+        return kinds.remember(next(self._leaves), kinds.ARRAY)
 
     def _parts(self, count: int) -> list[Any]:
         return [self._make(next(self._tokens)) for _ in range(count)]

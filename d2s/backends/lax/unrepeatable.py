@@ -1,0 +1,60 @@
+"""Functions that give something else on every call, or do something outside: a graph does neither.
+
+What they gave while the graph is built would be a constant of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+_KEYED = "jax.random with a key that is passed in, e.g. jax.random.{}"
+_TIME = "the time taken outside and passed in"
+_FILE = "the file read outside and its content passed in, and written outside"
+
+#: modules as a whole
+_MODULES = {
+    "random": _KEYED.format("uniform(key)"),
+    "numpy.random": _KEYED.format("normal(key, shape)"),
+    "secrets": _KEYED.format("bits(key)"),
+    "uuid": "a value made outside and passed in",
+    "time": _TIME,
+    "warnings": "a warning outside the static function",
+    "logging": "logging outside the static function",
+    "subprocess": "the process run outside and its result passed in",
+}
+
+#: single functions, as module.name
+_FUNCTIONS = {
+    "posix.urandom": _KEYED.format("bits(key)"),
+    "nt.urandom": _KEYED.format("bits(key)"),
+    "posix.getrandom": _KEYED.format("bits(key)"),
+    "builtins.input": "the text read outside and passed in",
+    "builtins.breakpoint": "`d2s.use_backend('python')` around the call, to debug it",
+    "_io.open": _FILE,
+    "io.open": _FILE,
+    "datetime.now": _TIME,
+    "datetime.utcnow": _TIME,
+    "datetime.today": _TIME,
+    **{
+        f"numpy.{name}": _FILE
+        for name in ("save", "savez", "savez_compressed", "savetxt", "load", "loadtxt")
+    },
+    **{f"numpy.{name}": _FILE for name in ("genfromtxt", "fromfile", "fromregex")},
+}
+
+
+def unrepeatable(function: Any) -> tuple[str, str] | None:
+    """The name of such a function and what to write instead; None for any other."""
+    name = getattr(function, "__name__", None) or type(function).__name__
+    owner = getattr(function, "__self__", None)
+    for part in (function, owner, type(owner)):
+        module = getattr(part, "__module__", None)
+        if not isinstance(module, str):
+            continue
+        fix = _FUNCTIONS.get(f"{module}.{name}")
+        if fix is not None:
+            return (name if module in ("builtins", "_io", "io") else f"{module}.{name}"), fix
+        for known, advice in _MODULES.items():
+            if module == known or module.startswith(known + "."):
+                return f"{known}.{name}", advice
+    return None
