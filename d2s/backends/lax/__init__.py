@@ -13,7 +13,16 @@ import jax.extend.source_info_util
 import numpy as np
 from jax._src.core import eval_trace, trace_ctx
 
-from d2s.backends.lax import branches, channels, handlers, loops, ordering, regions, wrappers
+from d2s.backends.lax import (
+    branches,
+    channels,
+    handlers,
+    items,
+    loops,
+    ordering,
+    regions,
+    wrappers,
+)
 from d2s.backends.lax.builtin_calls import BUILTINS, OPERATORS, power, refuse_unrepeatable
 from d2s.backends.lax.casts import has_traced, refuse
 from d2s.backends.lax.compiled import Compiled
@@ -157,6 +166,30 @@ class LaxBackend(PythonBackend):
                 "the value returned, and the text made outside the static function",
             )
         return value
+
+    def items(self, container: Any) -> Any:
+        return items.items(container) if self.staging() else container
+
+    def window(self, lower: Any, upper: Any, size: Any) -> Any:
+        return items.window(lower, upper, size)
+
+    def set_item(self, container: Any, key: Any, value: Any, owner: Any) -> Any:
+        if self.staging() or isinstance(container, jax.Array):
+            return items.set_item(container, key, value, owner)
+        container[key] = value
+        return container
+
+    def old_item(self, container: Any, key: Any) -> Any:
+        return items.old_item(container, key) if self.staging() else container[key]
+
+    def augmented(self, change: Callable[[Any, Any], Any], old: Any, value: Any) -> Any:
+        return items.augmented(change, old, value) if self.staging() else change(old, value)
+
+    def is_copy(self, container: Any, key: Any) -> bool:
+        return items.is_copy(container, key)
+
+    def refuse_store(self) -> None:
+        items.refuse_store()
 
     def builtin(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         for arg in args:

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
-from d2s.backends.lax import channels
+from d2s.backends.lax import aliases, channels
 from d2s.backends.lax.blame import difference
 from d2s.backends.lax.dtypes import NUMBERS, Mismatch, Type, cast, is_dynamic, type_of
 from d2s.backends.lax.regions import (
@@ -26,6 +27,7 @@ from d2s.backends.lax.trees import (
     Filler,
     Join,
     Joined,
+    Kept,
     Leaf,
     Out,
     leaves,
@@ -98,6 +100,16 @@ class Plan:
     before: Watch
     replaced: list[Any]
 
+    def spend(self) -> None:
+        """What an iteration has written, the loop has written."""
+        first = len(self.region.jaxpr.jaxpr.invars) - len(self.holes)
+        inits = [self.holes[n - first].init for n in self.region.spent_inputs if n >= first]
+        for array in {id(a): a for a in (*inits, *self.region.spent)}.values():
+            if isinstance(array, np.ndarray):
+                aliases.refuse_shared(array, None)
+            else:
+                aliases.spend(array)
+
     def inputs(self, carry: list[Any]) -> list[Any]:
         """Inputs of the body's graph: what is carried, and what stays as it was."""
         values = {id(j.sides[0]): c for j, c in zip(self.carried, carry, strict=True)}
@@ -129,7 +141,9 @@ def settle(
     counted      the first input of the body is the position of the loop
     """
     shared: list[Slot] = []
-    plan = [_holes(value, numbers) for value in state]
+    plan = [
+        Kept(value) if channels.is_mutable(value) else _holes(value, numbers) for value in state
+    ]
     with_code = False
     for _ in range(2 * len(leaves(list(state))) + 12):
         holes = [leaf for leaf in leaves(plan) if isinstance(leaf, Hole)]
@@ -138,8 +152,11 @@ def settle(
             values = given(plan, holes, inputs[len(extra) :])
             for slot, value in zip(shared, values[len(state) :], strict=True):  # noqa: B023
                 slot.set(value)
-            carried = Watch(*(v for v in values[: len(state)] if nodes(v)))
-            after = list(body(*inputs[: len(extra)], *values[: len(state)]))
+            kept = [isinstance(part, Kept) for part in plan[: len(state)]]
+            own = [v.value if isinstance(v, Kept) else v for v in values[: len(state)]]
+            copies = [v for v, is_kept in zip(own, kept, strict=True) if not is_kept and nodes(v)]
+            carried = Watch(*copies)
+            after = list(body(*inputs[: len(extra)], *own))
             if not carried.is_unchanged():
                 raise StagingError(
                     "a list, dict or object that a loop carries is changed in place in it; other "
@@ -175,7 +192,11 @@ def settle(
         if region.code is not None and code_inside and not with_code:
             with_code = True
             continue
-        result = _state_after(region, shared, len(state))
+        rebound = _rebound(plan[: len(state)], region)
+        if rebound:
+            plan = [_holes(v.value, numbers) if v in rebound else v for v in plan]
+            continue
+        result = _state_after(region, shared, len(state), plan)
         joining = _LoopJoin()
         try:
             tree = joining.join(plan, result)
@@ -196,10 +217,12 @@ def settle(
                 continue
             region = stronger
             joining = _LoopJoin()
-            tree = joining.join(plan, _state_after(region, shared, len(state)))
+            tree = joining.join(plan, _state_after(region, shared, len(state), plan))
         if all(isinstance(j.sides[0], Hole) and j.type == j.sides[0].type for j in joining.dynamic):
-            before = (*state, *(s.get() for s in shared))
+            whole = [v for v, part in zip(state, plan, strict=False) if type(part) is not Kept]
+            before = (*whole, *(s.get() for s in shared))
             replaced = [*joining.replaced, *(v for value in before for v in nodes(value))]
+            _refuse_other_reads(region, holes, len(kinds) - len(holes))
             return Plan(region, holes, tree, joining.dynamic, shared, with_code, watch, replaced)
         plan = map_leaves(_next_hole, tree)
     raise StagingError(
@@ -240,9 +263,32 @@ def _only_strengthens(changes: list[Joined], region: Region) -> bool:
     )
 
 
-def _state_after(region: Region, slots: list[Slot], count: int) -> list[Any]:
+def _rebound(plan: list[Any], region: Region) -> list[Any]:
+    """Lists, dicts and objects of the state in whose place an iteration puts another one."""
+    if region.raised:
+        return []
+    pairs = zip(plan, region.raw, strict=True)
+    return [part for part, new in pairs if isinstance(part, Kept) and new is not part.value]
+
+
+def _refuse_other_reads(region: Region, holes: list[Hole], first: int) -> None:
+    """An array that an iteration writes must not be read there under another name."""
+    written = [holes[n - first] for n in region.spent_inputs if n >= first]
+    for hole in written:
+        others = [n for n, one in enumerate(holes) if one is not hole and one.init is hole.init]
+        if any(const is hole.init for const in region.jaxpr.consts) or any(
+            region.reads(first + n) for n in others
+        ):
+            aliases.refuse_alias()
+
+
+def _state_after(region: Region, slots: list[Slot], count: int, plan: list[Any]) -> list[Any]:
     """State and shared names after an iteration; after one that fails, the shared names alone."""
     state = [FILLER] * count if isinstance(region.value, Filler) else region.value
+    state = [
+        part if isinstance(part, Kept) else value
+        for part, value in zip(plan, state, strict=False)
+    ]
     shared = [
         region.slots[slot.identity][1] if slot.identity in region.slots else slot.get()
         for slot in slots

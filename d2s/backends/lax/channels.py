@@ -25,6 +25,7 @@ from jax.extend.core import take_current_trace
 
 from d2s.backends.lax.trees import Leaf, children, leaves, map_leaves
 from d2s.backends.lax.watch import Slot, Watch
+from d2s.conversion import is_made_code
 from d2s.errors import IntegerOverflow, Site
 from d2s.libraries import is_library_file
 from d2s.values import Watching
@@ -357,20 +358,20 @@ def joined(value: Any, replaced: list[Any], before: Watch | None) -> None:
     """
     if _stack.scopes:
         fresh = [c for c in _mutable_containers(value) if before is None or not before.knows(c)]
-        old = [c for c in replaced if _is_mutable(c) and (before is None or before.knows(c))]
+        old = [c for c in replaced if is_mutable(c) and (before is None or before.knows(c))]
         _stack.scopes[0].joined += [Watch(container) for container in (*fresh, *old)]
 
 
 def _mutable_containers(value: Any) -> Iterator[Any]:
     parts = children(value)
     if parts is not None:
-        if _is_mutable(value):
+        if is_mutable(value):
             yield value
         for _, part in parts[0]:
             yield from _mutable_containers(part)
 
 
-def _is_mutable(value: Any) -> bool:
+def is_mutable(value: Any) -> bool:
     params = getattr(value, "__dataclass_params__", None)
     return isinstance(value, list | dict) or (params is not None and not params.frozen)
 
@@ -469,6 +470,14 @@ def where(error: BaseException | None = None) -> Site:
     if positions is not None and positions[0] == positions[1] == line:
         start, end = positions[2] or 0, positions[3] or 0
     return Site(code.co_filename, line, _function_name(code), start, end)
+
+
+def in_user_code() -> bool:
+    """Whether converted code of the user's is running."""
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None and not is_made_code(frame.f_code):
+        frame = frame.f_back
+    return frame is not None
 
 
 def is_user_code(code: types.CodeType) -> bool:

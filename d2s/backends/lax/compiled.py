@@ -14,7 +14,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from d2s.backends.lax import channels
+from d2s.backends.lax import aliases, channels
 from d2s.backends.lax.channels import Failures, Halt, Scope
 from d2s.backends.lax.dtypes import type_of
 from d2s.backends.lax.keys import Changing, Number, exact_key
@@ -350,7 +350,8 @@ class Compiled(StaticFunction):
         owners, _tracing.owners = _tracing.owners, ()
         scope = Scope(Failures())
         exact = any(_is_python_int(leaf) for leaf in leaves)
-        with deep, self._running(), channels.set_aside(exact), channels.entered(scope):
+        aside = channels.set_aside(exact)
+        with deep, self._running(), aside, aliases.arguments(), channels.entered(scope):
             if exact:
                 result = self._trace_exact(entry, leaves, owners, scope)
             else:

@@ -33,6 +33,7 @@ from d2s.backends.lax.trees import (
     Difference,
     Filler,
     Joined,
+    Kept,
     Out,
     leaves,
     map_leaves,
@@ -250,6 +251,8 @@ def _is_as_given(value: Any, given: Any) -> bool:
 
 def _settled(given: dict[int, Any]) -> Callable[[Any], Any]:
     def put(leaf: Any) -> Any:
+        if isinstance(leaf, Kept):
+            return leaf.value
         if isinstance(leaf, Joined):
             return given[id(leaf.sides[0])]
         return given.get(id(leaf), leaf)
@@ -352,6 +355,8 @@ def _finish(
         if isinstance(leaf, Joined):
             value = values[positions[id(leaf)]]
             return value if type_of(value) == leaf.type else cast(value, leaf.type)
+        if isinstance(leaf, Kept):
+            return leaf.value
         return leaf.init if isinstance(leaf, Hole) else leaf
 
     def bound(value: Any) -> Any:
@@ -367,6 +372,7 @@ def _finish(
         slot.set(value)
     if code is not None:
         channels.report(code, payload, plan.region.numbers, failures())
+    plan.spend()
     return tuple(state[:count])
 
 
