@@ -43,6 +43,11 @@ class At:
     def __getitem__(self, key: Any) -> Item:
         return Item(self, self.value, key)
 
+    def __getattr__(self, name: str) -> Callable[[Any], Any]:
+        """``d2s.at(x).add(v)`` is ``x += v``."""
+        change, old = AUGMENTED[name], self.value
+        return lambda value: active().augmented_name(change, old, value, self)
+
     def store(self, value: Any) -> Any:
         """The new value of the name."""
         return value
@@ -57,7 +62,7 @@ class Item:
         self.owner, self.container, self.key = owner, container, key
 
     def __getitem__(self, key: Any) -> Item:
-        return Item(self, active().items(self.container)[self.key], key)
+        return Item(self, active().old_item(self.container, self.key), key)
 
     def __getattr__(self, name: str) -> Callable[[Any], Any]:
         """``.add(v)`` and its kin: the item is read here, before `v` is evaluated."""
@@ -82,7 +87,7 @@ def root(item: Any) -> Any:
     """The value of the name that a path of items starts from."""
     while type(item) is Item:
         item = item.owner
-    return item.value
+    return getattr(item, "value", None)
 
 
 class Ref:
@@ -99,7 +104,7 @@ class Ref:
 
     def __getitem__(self, key: Any) -> Part:
         base = object.__getattribute__(self, "_d2s_base")
-        return Part(Item(Nowhere(base), base, key), active().items(base)[key])
+        return Part(Item(Nowhere(base), base, key), active().old_item(base, key))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         base = object.__getattribute__(self, "_d2s_base")

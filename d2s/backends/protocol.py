@@ -116,6 +116,12 @@ class Backend(Protocol):
         """What an augmented assignment makes of an item."""
         ...
 
+    def augmented_name(
+        self, change: Callable[[Any, Any], Any], old: Any, value: Any, owner: Any
+    ) -> Any:
+        """What an augmented assignment makes of the value of a name."""
+        ...
+
     def is_copy(self, container: Any, key: Any) -> bool:
         """Whether an array gives a copy for this key, which a write does not go through."""
         ...

@@ -179,6 +179,11 @@ class PythonBackend:
     def augmented(self, change: Callable[[Any, Any], Any], old: Any, value: Any) -> Any:
         return change(old, value)
 
+    def augmented_name(
+        self, change: Callable[[Any, Any], Any], old: Any, value: Any, owner: Any
+    ) -> Any:
+        return change(old, value)
+
     def is_copy(self, container: Any, key: Any) -> bool:
         raise AssertionError("unreachable: containers are changed in place")
 

@@ -57,9 +57,21 @@ class SubscriptWrites(Converter):
     """Assignments to items, those in targets of loops and `with` included."""
 
     def visit_FunctionDef(self, node: gast.FunctionDef) -> gast.FunctionDef:
-        if node is self.context.unit.tree and any(map(_is_store, self.context.nodes)):
-            self._function(node, set(self.context.unit.free_names))
+        if node is self.context.unit.tree:
+            self._writes_items = any(map(_is_store, self.context.nodes))
+            if self._writes_items or gast.AugAssign in self.context.kinds:
+                self._function(node, set(self.context.unit.free_names))
         return node
+
+    def _may_be_shared(self, value: gast.expr) -> bool:
+        """Whether a value may be a part of an array, or a NumPy array with several names."""
+        if isinstance(value, gast.Subscript):
+            return not _is_text(value.slice) and self._writes_items
+        callee = value.func if isinstance(value, gast.Call) else None
+        while isinstance(callee, gast.Attribute):
+            callee = callee.value
+        module = self.context.globals.get(getattr(callee, "id", ""))
+        return getattr(module, "__name__", "") == "numpy"
 
     def _function(self, node: gast.FunctionDef, around: set[str]) -> None:
         """`around` are the names of the functions around this one."""
@@ -68,6 +80,13 @@ class SubscriptWrites(Converter):
         declared = scopes.declared(node, gast.Global) | scopes.declared(node, gast.Nonlocal)
         captured = scopes.uses(node.body).captured
         writes = _Writes(self.context, own | declared, around, captured | declared)
+        writes.arrays = {
+            target.id
+            for one in own_nodes(node.body)
+            if isinstance(one, gast.Assign) and self._may_be_shared(one.value)
+            for target in one.targets
+            if isinstance(target, gast.Name)
+        }
         for body in list(own_bodies(node.body)):
             body[:] = [new for old in body for new in writes.statement(old)]
         if writes.outer:
@@ -104,6 +123,8 @@ class _Writes:
         self._unstable = unstable | around
         #: names of functions around that get a new value here
         self.outer: set[str] = set()
+        #: names whose value may be a view, or a NumPy array: `+=` changes it in place
+        self.arrays: set[str] = set()
 
     def statement(self, node: gast.stmt) -> list[gast.stmt]:
         if isinstance(node, gast.Assign):
@@ -111,8 +132,13 @@ class _Writes:
         if isinstance(node, gast.AnnAssign) and node.value is not None:
             if _is_written(node.target):
                 return self._store(node.target, node.value, node)
-        elif isinstance(node, gast.AugAssign) and _is_written(node.target):
-            return self._augment(node)
+        elif isinstance(node, gast.AugAssign):
+            if _is_written(node.target):
+                return self._augment(node)
+            if isinstance(node.target, gast.Name) and node.target.id in self.arrays:
+                name, method = node.target.id, _METHODS[type(node.op)]
+                template = f"name = d2s.at(old).{method}(value)"
+                return quote(template, node, name=name, old=name, value=node.value)
         elif isinstance(node, gast.For) and _has_written(node.target):
             node.target, node.body[:0] = self._instead(node.target)
         elif isinstance(node, gast.With):

@@ -180,10 +180,21 @@ class LaxBackend(PythonBackend):
         return container
 
     def old_item(self, container: Any, key: Any) -> Any:
-        return items.old_item(container, key) if self.staging() else container[key]
+        if self.staging() or isinstance(container, jax.Array):
+            return items.old_item(container, key)
+        return container[key]
 
     def augmented(self, change: Callable[[Any, Any], Any], old: Any, value: Any) -> Any:
-        return items.augmented(change, old, value) if self.staging() else change(old, value)
+        if self.staging() or isinstance(old, jax.Array):
+            return items.augmented(change, old, value)
+        return change(old, value)
+
+    def augmented_name(
+        self, change: Callable[[Any, Any], Any], old: Any, value: Any, owner: Any
+    ) -> Any:
+        if self.staging():
+            return items.augmented_name(change, old, value, owner)
+        return change(old, value)
 
     def is_copy(self, container: Any, key: Any) -> bool:
         return items.is_copy(container, key)
@@ -279,5 +290,9 @@ def _is_hashable(function: Any) -> bool:
 jax.extend.source_info_util.register_exclusion(
     os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 )
+
+# `array += tracer` would quietly give the name a new array instead of changing the old one, which
+# other names may have; NumPy then refuses to do it, and still leaves `array + tracer` to jax
+jax.core.Tracer.__array_ufunc__ = None
 
 BACKEND: Backend = LaxBackend()

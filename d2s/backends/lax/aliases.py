@@ -9,6 +9,7 @@ spent again once the piece is part of the graph.
 from __future__ import annotations
 
 import functools
+import gc
 import sys
 import threading
 import types
@@ -20,7 +21,7 @@ import jax
 import numpy as np
 
 from d2s.backends.lax import channels
-from d2s.conversion import is_block
+from d2s.conversion import is_block, is_made_code
 from d2s.errors import Site, StagingError
 from d2s.items import Item
 
@@ -31,6 +32,12 @@ class _Spent(threading.local):
         self.logs: list[dict[int, tuple[Any, type]]] = []
         #: where they were written
         self.sites: dict[int, Site] = {}
+        #: what came out of writes
+        self.made: dict[int, Any] = {}
+        #: arrays with a view that was given a new value, and where
+        self.views: dict[int, tuple[Any, Site]] = {}
+        #: arrays that were written, and how many equations there were before
+        self.uses: list[tuple[Any, int]] = []
         #: arguments that are NumPy arrays outside
         self.arguments: dict[int, Any] = {}
 
@@ -66,14 +73,103 @@ def spend(array: Any) -> None:
             site=channels.where(),
             fix="a jax array as argument, or a copy (`x = jnp.array(x)`), returned to the caller",
         )
+    if _is_iterated(array):
+        raise StagingError(
+            "an array is written in a loop over its own rows; the loop would not see the write",
+            code="D2S024",
+            site=channels.where(),
+            fix="a loop over a copy (`for row in x.copy()`), or over positions",
+        )
     if isinstance(array, jax.core.Tracer):
-        if not is_spent(array):
-            if _state.logs:
-                _state.logs[-1][id(array)] = (array, type(array))
-            array.__class__ = _spent_class(type(array))
-        _state.sites[id(array)] = channels.where()
+        for one in (array, *bases(array)):
+            if id(one) in _state.views:
+                refuse_alias(_state.views[id(one)][1])
+            if not is_spent(one):
+                if _state.logs:
+                    _state.logs[-1][id(one)] = (one, type(one))
+                _state.uses.append((one, _equations(one)))
+                one.__class__ = _spent_class(type(one))
+            _state.sites[id(one)] = channels.where()
     elif isinstance(array, jax.Array):
         _refuse_other_names(array)
+
+
+#: operations whose results are views in NumPy
+_VIEWS = ("slice", "squeeze", "reshape", "transpose", "dynamic_slice", "rev", "expand_dims")
+
+
+def bases(array: Any) -> list[Any]:
+    """The arrays that NumPy's array would be a view of."""
+    found: list[Any] = []
+    if not array.shape:
+        return found  # an element is a number, not a view
+    while True:
+        made_by = getattr(type(array), "parent", None) and array.parent
+        name = made_by.primitive.name if made_by is not None else ""
+        is_reshape = name == "broadcast_in_dim" and array.size == made_by.in_tracers[0].size
+        if made_by is None or not (name in _VIEWS or is_reshape):
+            return found
+        array = made_by.in_tracers[0]
+        if is_spent(array):
+            return found
+        found.append(array)
+
+
+def _equations(array: Any) -> int:
+    frame = getattr(array._trace, "frame", None)
+    return len(frame.tracing_eqns) if frame is not None else 0
+
+
+def written(array: Any) -> None:
+    """An array came out of a write: in NumPy, views of it would be written in place, too."""
+    _state.made[id(array)] = array
+
+
+def changed_view(array: Any) -> None:
+    """``row += v`` is about to give a name a new array, which in NumPy is a write."""
+    if not isinstance(array, jax.core.Tracer) or is_spent(array):
+        return
+    for base in bases(array):
+        if id(base) in _state.made:
+            refuse_alias(channels.where())
+        _state.views[id(base)] = (base, channels.where())
+
+
+def _is_iterated(array: Any) -> bool:
+    """Whether a loop over the rows of an array is running."""
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_name == "for_loop" and not channels.is_user_code(frame.f_code):
+            iterable = frame.f_locals.get("iterable")
+            arrays = getattr(iterable, "arrays", None)
+            if iterable is array or (arrays and any(one is array for one in arrays())):
+                return True
+        frame = frame.f_back
+    return False
+
+
+def check_views() -> None:
+    """Refuse views that were read after the array they are a view of was written."""
+    uses, _state.uses = _state.uses, []
+    for array, count in uses:
+        frame = getattr(array._trace, "frame", None)
+        if frame is None:
+            continue
+        views: set[int] = set()
+        for n, made in enumerate(frame.tracing_eqns):
+            equation = made() if callable(made) else made
+            if equation is None:
+                continue
+            for one in equation.in_tracers:
+                if n >= count and id(getattr(one, "parent", None)) in views:
+                    refuse_alias(_state.sites.get(id(array)))
+            from_it = equation.in_tracers and (
+                equation.in_tracers[0] is array
+                or id(getattr(equation.in_tracers[0], "parent", None)) in views
+            )
+            if n < count and from_it and equation.primitive.name in _VIEWS:
+                if equation.outvars[0].aval.shape:
+                    views.add(id(equation))
 
 
 def is_spent(array: Any) -> bool:
@@ -89,23 +185,28 @@ def argument(array: Any) -> Any:
 @contextmanager
 def arguments() -> Iterator[None]:
     """The arguments of one static function, while its graph is built."""
-    before = _state.arguments, _state.logs, _state.sites
-    _state.arguments, _state.logs, _state.sites = {}, [{}], {}
+    before = dict(vars(_state))
+    _state.__init__()  # type: ignore[misc]
+    _state.logs.append({})
     try:
         yield
+        check_views()
     finally:
-        _state.arguments, _state.logs, _state.sites = before
+        vars(_state).update(before)
 
 
 @contextmanager
 def piece() -> Iterator[dict[int, tuple[Any, type]]]:
     """A piece of the graph: what it spends is given back at its end."""
     log: dict[int, tuple[Any, type]] = {}
+    uses, _state.uses = _state.uses, []
     _state.logs.append(log)
     try:
         yield log
+        check_views()
     finally:
         _state.logs.pop()
+        _state.uses = uses
         for array, kind in log.values():
             array.__class__ = kind
 
@@ -138,6 +239,8 @@ def _refuse_other_names(array: Any) -> None:
     seen: dict[int, Any] = {}
     for frame, owner in _user_frames():
         for name, value in frame.f_locals.items():
+            if name in frame.f_code.co_freevars:
+                continue  # the function around has it
             if value is array:
                 names.add((owner, name))
             elif _occurrences(array, value, seen):
@@ -171,6 +274,7 @@ def _is_alone(array: np.ndarray[Any, Any], owner: Any) -> bool:
     """Whether every reference to an array is of one variable, or of d2s while it works on it."""
     if array.base is not None and sys.getrefcount(array.base) > _REFERENCES_OF_A_BASE:
         return False
+    inside = type(owner) is Item
     holders: set[tuple[Any, str]] = set()
     known = 0
     seen: dict[int, Any] = {}
@@ -186,13 +290,22 @@ def _is_alone(array: np.ndarray[Any, Any], owner: Any) -> bool:
                         holders.add((_owner(frame), name))
                 elif not channels.is_user_code(code):
                     known += _occurrences(array, value, seen)
+                elif not inside and _occurrences(array, value, seen):
+                    return False
         frame = frame.f_back
     known += _occurrences(array, vars(channels._stack), seen)
-    if type(owner) is Item:
+    if inside:
         known += 1  # the list or dict around it
         if holders:
             return False
-    return len(holders) <= 1 and sys.getrefcount(array) - known <= 1
+    left = sys.getrefcount(array) - known - 1
+    return len(holders) <= 1 and (left <= 0 or left <= _passed(array, seen))
+
+
+def _passed(array: Any, seen: dict[int, Any]) -> int:
+    """How many calls are handing an array on as one of several arguments: tuples of no one."""
+    tuples = [r for r in gc.get_referrers(array) if type(r) is tuple and id(r) not in seen]
+    return sum(all(r is tuples for r in gc.get_referrers(one)) for one in tuples)
 
 
 _FRAMES_HOLD = int(sys.version_info < (3, 13))
@@ -220,7 +333,7 @@ def _owner(frame: types.FrameType) -> Any:
 def _user_frames() -> Iterator[tuple[types.FrameType, Any]]:
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None:
-        if channels.is_user_code(frame.f_code) and frame.f_locals is not frame.f_globals:
+        if is_made_code(frame.f_code):
             yield frame, _owner(frame)
         frame = frame.f_back
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from d2s.backends.lax import aliases, channels
 from d2s.backends.lax.blame import difference
@@ -49,7 +50,11 @@ class Hole(Leaf):
         self.init, self.type = init, kind
 
     def before(self) -> Any:
-        return self.type.zeros() if isinstance(self.init, Filler) else cast(self.init, self.type)
+        if isinstance(self.init, Filler):
+            return self.type.zeros()
+        # jax would keep a reference to a NumPy array, which may be written later
+        init = self.init.copy() if isinstance(self.init, np.ndarray) else self.init
+        return cast(init, self.type)
 
 
 class _LoopJoin(Join):
@@ -276,10 +281,17 @@ def _refuse_other_reads(region: Region, holes: list[Hole], first: int) -> None:
     written = [holes[n - first] for n in region.spent_inputs if n >= first]
     for hole in written:
         others = [n for n, one in enumerate(holes) if one is not hole and one.init is hole.init]
-        if any(const is hole.init for const in region.jaxpr.consts) or any(
+        if any(_is_seen_in(hole.init, const) for const in region.jaxpr.consts) or any(
             region.reads(first + n) for n in others
         ):
             aliases.refuse_alias()
+
+
+def _is_seen_in(array: Any, const: Any) -> bool:
+    """Whether a constant of a graph is an array, or a view of it."""
+    if const is array:
+        return True
+    return isinstance(const, Tracer) and any(base is array for base in aliases.bases(const))
 
 
 def _state_after(region: Region, slots: list[Slot], count: int, plan: list[Any]) -> list[Any]:

@@ -26,7 +26,7 @@ from jax.extend.core import take_current_trace
 from d2s.backends.lax.trees import Leaf, children, leaves, map_leaves
 from d2s.backends.lax.watch import Slot, Watch
 from d2s.conversion import is_made_code
-from d2s.errors import IntegerOverflow, Site
+from d2s.errors import IntegerOverflow, RunTimeError, Site
 from d2s.libraries import is_library_file
 from d2s.values import Watching
 
@@ -118,6 +118,10 @@ class Failures:
 
     def is_overflow(self, number: int) -> bool:
         return self.all[number - 1][0].kind is IntegerOverflow
+
+    def is_of_the_graph(self, number: int) -> bool:
+        """Whether it is no failure of the program: with its numbers as constants it may run."""
+        return issubclass(self.all[number - 1][0].kind, RunTimeError)
 
     def add(self, failure: Failure, specs: list[tuple[str, bool]]) -> int:
         for n, (known, known_specs) in enumerate(self.all):

@@ -281,7 +281,7 @@ class Compiled(StaticFunction):
         code = result.code
         known = code is not None and not isinstance(code, jax.core.Tracer)
         number = int(code) if known else 0
-        if number and info.failures.is_overflow(number) and _numbers(leaves):
+        if number and info.failures.is_of_the_graph(number) and _numbers(leaves):
             return self._exactly(entry, list(leaves), owners)
         for store in [write.prepare(call) for write in info.writes]:
             store()
@@ -301,7 +301,7 @@ class Compiled(StaticFunction):
 
     def _exactly(self, entry: _Entry, leaves: list[Any], owners: Any) -> Any:
         """This very call with its Python numbers as constants: Python's integers are exact."""
-        logger.info("%s: integers beyond 32 bits; this call is computed exactly", self._name)
+        logger.info("%s: beyond what the graph can do; this call gets one of its own", self._name)
         inner, rest = self._by_value(entry, leaves, tuple(_numbers(leaves)))
         return self._run(inner, rest, owners)
 

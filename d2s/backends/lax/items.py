@@ -14,6 +14,7 @@ from d2s.backends.lax import aliases, branches, channels
 from d2s.backends.lax.dtypes import NUMBERS, Mismatch, cast, is_dynamic, type_of
 from d2s.backends.lax.regions import is_traced, select
 from d2s.errors import SliceLength, StagingError
+from d2s.items import Item
 from d2s.values import Window
 
 #: elements of an array on whose shape and dtype NumPy is asked what it would say
@@ -151,13 +152,13 @@ def set_item(container: Any, key: Any, value: Any, owner: Any) -> Any:
         if not traced and not (isinstance(value, list | tuple) and has_traced(value)):
             container[key] = value
             return container
-        new = _written(jnp.asarray(container), key, value)
         aliases.refuse_shared(container, owner)
-        return new
+        return _written(jnp.array(container), key, value)
     if isinstance(container, jax.core.Tracer) or isinstance(container, jax.Array):
         new = _written(container, key, value)
-        if new is not container:
-            aliases.spend(container)
+        if new is not container and type(owner) is not Item:
+            aliases.spend(container)  # not a part that was taken out just now
+        aliases.written(new)
         return new
     if isinstance(container, list) and is_traced(key) and not key.shape:
         _set_in_list(container, key, value)
@@ -276,11 +277,21 @@ def augmented(change: Callable[[Any, Any], Any], old: Any, value: Any) -> Any:
         _ask_numpy_to_change(change, old.array, value)
         plain = value if type(value) in NUMBERS else _without_count(jnp.asarray(value), rest)
         return _Whole(change(old.array, plain))
-    if isinstance(old, jax.core.Tracer) and old.shape:
+    if isinstance(old, jax.core.Tracer | jax.Array) and old.shape:
         _ask_numpy_to_change(change, old, value)
     elif isinstance(old, np.ndarray) and isinstance(value, jax.core.Tracer):
         _ask_numpy_to_change(change, old, value)
         return change(jnp.asarray(old), value)
+    return change(old, value)
+
+
+def augmented_name(change: Callable[[Any, Any], Any], old: Any, value: Any, owner: Any) -> Any:
+    """``a += v`` of a name: in place for NumPy arrays, as long as their values are known."""
+    if isinstance(old, np.ndarray) and isinstance(value, jax.core.Tracer):
+        _ask_numpy_to_change(change, old, value)
+        aliases.refuse_shared(old, owner)
+        return change(jnp.array(old), value)
+    aliases.changed_view(old)
     return change(old, value)
 
 

@@ -367,7 +367,7 @@ def _finish(
     tree = [bound(value) for value in plan.tree]
     state = [map_leaves(put, value) for value in tree]
     if plan.carried:
-        channels.joined(state, plan.replaced, plan.before)
+        channels.joined(tuple(state), plan.replaced, plan.before)
     for slot, value in zip(plan.slots, state[count:], strict=True):
         slot.set(value)
     if code is not None:
