@@ -148,9 +148,7 @@ class Part:
         return Part(item, active().old_item(self.value, key))
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        Item(self.place, self.value, key).set(
-            value.value if type(value) is Stored else value
-        )
+        Item(self.place, self.value, key).set(value.value if type(value) is Stored else value)
 
 
 def _in_place(change: Callable[[Any, Any], Any]) -> Callable[[Part, Any], Stored]:

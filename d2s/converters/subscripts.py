@@ -189,9 +189,7 @@ class _Writes:
 
         return replaced(target), stores
 
-    def _store(
-        self, target: gast.Subscript, value: gast.expr, at: gast.stmt
-    ) -> list[gast.stmt]:
+    def _store(self, target: gast.Subscript, value: gast.expr, at: gast.stmt) -> list[gast.stmt]:
         if not _is_written(target):
             return quote("target = value", at, target=target, value=value)
         name = self._root(target)
@@ -314,9 +312,7 @@ class SubscriptReads(Converter):
             while isinstance(base, gast.Attribute):
                 base = base.value
             if isinstance(base, gast.Name):
-                return base.id in self.context.globals and _is_module(
-                    self.context.globals[base.id]
-                )
+                return base.id in self.context.globals and _is_module(self.context.globals[base.id])
         callee = getattr(base, "func", None)
         generated = getattr(getattr(callee, "value", None), "generated", False)
         return generated and callee.attr in ("at", "ref")

@@ -148,8 +148,8 @@ def _is_iterated(array: Any) -> bool:
     return False
 
 
-def check_views() -> None:
-    """Refuse views that were read after the array they are a view of was written."""
+def check_views(outs: list[Any]) -> None:
+    """Refuse views that are read after the array they are a view of was written."""
     uses, _state.uses = _state.uses, []
     for array, count in uses:
         frame = getattr(array._trace, "frame", None)
@@ -160,16 +160,23 @@ def check_views() -> None:
             equation = made() if callable(made) else made
             if equation is None:
                 continue
-            for one in equation.in_tracers:
-                if n >= count and id(getattr(one, "parent", None)) in views:
-                    refuse_alias(_state.sites.get(id(array)))
-            from_it = equation.in_tracers and (
-                equation.in_tracers[0] is array
-                or id(getattr(equation.in_tracers[0], "parent", None)) in views
-            )
-            if n < count and from_it and equation.primitive.name in _VIEWS:
-                if equation.outvars[0].aval.shape:
+            if n >= count and any(_view_of(one) in views for one in equation.in_tracers):
+                refuse_alias(_state.sites.get(id(array)))
+            operand = equation.in_tracers[0] if equation.in_tracers else None
+            if n < count and equation.primitive.name in _VIEWS:
+                if (operand is array or _view_of(operand) in views) and _is_array(equation):
                     views.add(id(equation))
+        if any(_view_of(out) in views for out in outs):
+            refuse_alias(_state.sites.get(id(array)))
+
+
+def _view_of(tracer: Any) -> int:
+    """The equation that an array came from, by its identity."""
+    return id(getattr(type(tracer), "parent", None) and tracer.parent)
+
+
+def _is_array(equation: Any) -> bool:
+    return bool(equation.outvars[0].aval.shape)
 
 
 def is_spent(array: Any) -> bool:
@@ -190,7 +197,6 @@ def arguments() -> Iterator[None]:
     _state.logs.append({})
     try:
         yield
-        check_views()
     finally:
         vars(_state).update(before)
 
@@ -203,7 +209,6 @@ def piece() -> Iterator[dict[int, tuple[Any, type]]]:
     _state.logs.append(log)
     try:
         yield log
-        check_views()
     finally:
         _state.logs.pop()
         _state.uses = uses
@@ -305,7 +310,12 @@ def _is_alone(array: np.ndarray[Any, Any], owner: Any) -> bool:
 def _passed(array: Any, seen: dict[int, Any]) -> int:
     """How many calls are handing an array on as one of several arguments: tuples of no one."""
     tuples = [r for r in gc.get_referrers(array) if type(r) is tuple and id(r) not in seen]
-    return sum(all(r is tuples for r in gc.get_referrers(one)) for one in tuples)
+    count = 0
+    for one in tuples:
+        referrers = gc.get_referrers(one)
+        running = (types.FrameType, types.GeneratorType)
+        count += all(r is tuples or isinstance(r, running) for r in referrers)
+    return count
 
 
 _FRAMES_HOLD = int(sys.version_info < (3, 13))

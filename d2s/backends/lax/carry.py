@@ -109,7 +109,8 @@ class Plan:
         """What an iteration has written, the loop has written."""
         first = len(self.region.jaxpr.jaxpr.invars) - len(self.holes)
         inits = [self.holes[n - first].init for n in self.region.spent_inputs if n >= first]
-        for array in {id(a): a for a in (*inits, *self.region.spent)}.values():
+        written = {id(array): array for array in (*inits, *self.region.spent)}
+        for array in written.values():
             if isinstance(array, np.ndarray):
                 aliases.refuse_shared(array, None)
             else:
@@ -298,8 +299,7 @@ def _state_after(region: Region, slots: list[Slot], count: int, plan: list[Any])
     """State and shared names after an iteration; after one that fails, the shared names alone."""
     state = [FILLER] * count if isinstance(region.value, Filler) else region.value
     state = [
-        part if isinstance(part, Kept) else value
-        for part, value in zip(plan, state, strict=False)
+        part if isinstance(part, Kept) else value for part, value in zip(plan, state, strict=False)
     ]
     shared = [
         region.slots[slot.identity][1] if slot.identity in region.slots else slot.get()

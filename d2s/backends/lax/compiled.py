@@ -401,6 +401,8 @@ class Compiled(StaticFunction):
             results = Results(twins, outside)
             build = results.of(value)
             writes = results.writes(scope)
+            aliases.check_views(results.outs)
+            aliases.refuse_held(slot.get() for slot in twins.places())
         finally:
             outside.undo()
             outside.forget()

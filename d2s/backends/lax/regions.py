@@ -295,6 +295,7 @@ def trace(
     def flat(*inputs: Any) -> list[Any]:
         with aliases.piece() as spent:
             outs = in_piece(*inputs)
+            aliases.check_views(outs)
             assert region is not None
             region.spent = [array for array, _ in spent.values() if _outer(array) is not None]
             region.spent_inputs = [n for n, one in enumerate(inputs) if id(one) in spent]
