@@ -40,15 +40,15 @@ class Calls(Converter):
 
     def _is_update(self, callee: gast.expr) -> bool:
         """``x.at[...].set(...)`` belongs to arrays alone, ``d2s.at(x)[...].set(...)`` to d2s."""
-        if not (isinstance(callee, gast.Attribute) and isinstance(callee.value, gast.Subscript)):
+        if not isinstance(callee, gast.Attribute):
             return False
-        base = callee.value.value
+        base = callee.value
         while isinstance(base, gast.Subscript):
             base = base.value
-        is_ours = isinstance(base, gast.Call) and self._is_runtime(base.func)
-        if is_ours or base is not callee.value.value:
-            return is_ours and base.func.attr == "at"
-        return isinstance(base, gast.Attribute) and base.attr == "at"
+        if isinstance(base, gast.Call):
+            return self._is_runtime(base.func) and base.func.attr == "at"
+        is_item = isinstance(callee.value, gast.Subscript) and base is callee.value.value
+        return is_item and isinstance(base, gast.Attribute) and base.attr == "at"
 
     def _is_exception(self, name: str) -> bool:
         """Whether a name means one of Python's own exceptions."""

@@ -313,7 +313,7 @@ class SubscriptReads(Converter):
                 base = base.value
             if isinstance(base, gast.Name):
                 return base.id in self.context.globals and _is_module(self.context.globals[base.id])
-        callee = getattr(base, "func", None)
+        callee: gast.expr = getattr(base, "func", base)
         generated = getattr(getattr(callee, "value", None), "generated", False)
         return generated and callee.attr in ("at", "ref")
 

@@ -34,8 +34,11 @@ def _plain(fn):
     space = {**fn.__globals__, "jnp": _Numpy()}
     twin = types.FunctionType(fn.__code__, space, fn.__name__, fn.__defaults__, fn.__closure__)
 
+    def numpy(value):
+        return np.array(value)[()] if isinstance(value, jax.Array) else value
+
     def call(*args):
-        return twin(*jax.tree.map(lambda a: np.array(a)[()] if isinstance(a, jax.Array) else a, args))
+        return twin(*jax.tree.map(numpy, args))
 
     return call
 

@@ -293,6 +293,6 @@ jax.extend.source_info_util.register_exclusion(
 
 # `array += tracer` would quietly give the name a new array instead of changing the old one, which
 # other names may have; NumPy then refuses to do it, and still leaves `array + tracer` to jax
-jax.core.Tracer.__array_ufunc__ = None
+jax.core.Tracer.__array_ufunc__ = None  # type: ignore[attr-defined]
 
 BACKEND: Backend = LaxBackend()

@@ -9,7 +9,6 @@ spent again once the piece is part of the graph.
 from __future__ import annotations
 
 import functools
-import gc
 import sys
 import threading
 import types
@@ -46,11 +45,12 @@ _state = _Spent()
 
 
 @functools.cache
-def _spent_class(kind: type) -> type:
+def _spent_class(kind: Any) -> type:
     def aval(self: Any) -> Any:
         refuse_alias(_state.sites.get(id(self)))
 
-    return type("SpentTracer", (kind,), {"__slots__": (), "aval": property(aval)})
+    space = {"__slots__": (), "__module__": kind.__module__, "aval": property(aval)}
+    return type("SpentTracer", (kind,), space)
 
 
 def refuse_alias(written: Site | None = None) -> None:
@@ -81,14 +81,16 @@ def spend(array: Any) -> None:
             fix="a loop over a copy (`for row in x.copy()`), or over positions",
         )
     if isinstance(array, jax.core.Tracer):
+        one: Any
         for one in (array, *bases(array)):
             if id(one) in _state.views:
                 refuse_alias(_state.views[id(one)][1])
+            kind: Any = type(one)
             if not is_spent(one):
                 if _state.logs:
-                    _state.logs[-1][id(one)] = (one, type(one))
+                    _state.logs[-1][id(one)] = (one, kind)
                 _state.uses.append((one, _equations(one)))
-                one.__class__ = _spent_class(type(one))
+                one.__class__ = _spent_class(kind)
             _state.sites[id(one)] = channels.where()
     elif isinstance(array, jax.Array):
         _refuse_other_names(array)
@@ -104,7 +106,7 @@ def bases(array: Any) -> list[Any]:
     if not array.shape:
         return found  # an element is a number, not a view
     while True:
-        made_by = getattr(type(array), "parent", None) and array.parent
+        made_by: Any = getattr(type(array), "parent", None) and array.parent
         name = made_by.primitive.name if made_by is not None else ""
         is_reshape = name == "broadcast_in_dim" and array.size == made_by.in_tracers[0].size
         if made_by is None or not (name in _VIEWS or is_reshape):
@@ -163,9 +165,9 @@ def check_views(outs: list[Any]) -> None:
             if n >= count and any(_view_of(one) in views for one in equation.in_tracers):
                 refuse_alias(_state.sites.get(id(array)))
             operand = equation.in_tracers[0] if equation.in_tracers else None
-            if n < count and equation.primitive.name in _VIEWS:
-                if (operand is array or _view_of(operand) in views) and _is_array(equation):
-                    views.add(id(equation))
+            is_view = n < count and equation.primitive.name in _VIEWS and _is_array(equation)
+            if is_view and (operand is array or _view_of(operand) in views):
+                views.add(id(equation))
         if any(_view_of(out) in views for out in outs):
             refuse_alias(_state.sites.get(id(array)))
 
@@ -303,19 +305,7 @@ def _is_alone(array: np.ndarray[Any, Any], owner: Any) -> bool:
         known += 1  # the list or dict around it
         if holders:
             return False
-    left = sys.getrefcount(array) - known - 1
-    return len(holders) <= 1 and (left <= 0 or left <= _passed(array, seen))
-
-
-def _passed(array: Any, seen: dict[int, Any]) -> int:
-    """How many calls are handing an array on as one of several arguments: tuples of no one."""
-    tuples = [r for r in gc.get_referrers(array) if type(r) is tuple and id(r) not in seen]
-    count = 0
-    for one in tuples:
-        referrers = gc.get_referrers(one)
-        running = (types.FrameType, types.GeneratorType)
-        count += all(r is tuples or isinstance(r, running) for r in referrers)
-    return count
+    return len(holders) <= 1 and sys.getrefcount(array) - known <= 1
 
 
 _FRAMES_HOLD = int(sys.version_info < (3, 13))

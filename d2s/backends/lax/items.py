@@ -154,7 +154,7 @@ def set_item(container: Any, key: Any, value: Any, owner: Any) -> Any:
             return container
         aliases.refuse_shared(container, owner)
         return _written(jnp.array(container), key, value)
-    if isinstance(container, jax.core.Tracer) or isinstance(container, jax.Array):
+    if isinstance(container, jax.core.Tracer | jax.Array):
         new = _written(container, key, value)
         if new is not container and type(owner) is not Item:
             aliases.spend(container)  # not a part that was taken out just now
@@ -215,7 +215,8 @@ def _ask_numpy(array: Any, key: Any, value: Any) -> tuple[int, ...] | None:
         probe[key] = value
     else:
         probe[key] = np.broadcast_to(np.zeros((), array.dtype), np.shape(value))
-    return np.shape(probe[key])
+    shape: tuple[int, ...] = np.shape(probe[key])
+    return shape
 
 
 def _run_time_mask(array: Any, key: Any) -> Any:
@@ -237,10 +238,7 @@ def _where(array: Any, mask: Any, value: Any) -> Any:
             "were indexed"
         )
     rest = array.shape[mask.ndim :]
-    if isinstance(value, _Whole):
-        new = value.array
-    else:
-        new = _without_count(jnp.asarray(value), rest)
+    new = value.array if isinstance(value, _Whole) else _without_count(jnp.asarray(value), rest)
     mask = mask.reshape(mask.shape + (1,) * len(rest))
     return jnp.where(mask, new.astype(array.dtype), array)
 
