@@ -203,3 +203,33 @@ def test_a_view_that_nobody_reads_afterwards_is_fine():
         return x
 
     assert d2s.to_static(run)(jnp.arange(3.0), jnp.float32(1)).tolist() == [4.0, 1.0, 2.0]
+
+
+def test_objects_outside_get_new_arrays():
+    class Net:
+        def __init__(self):
+            self.w, self.cache = jnp.zeros(3), {"k": [jnp.zeros(2)]}
+
+    def step(net, i, v):
+        net.w[i] += v
+        net.cache["k"][0][:] = v
+        return net.w.sum()
+
+    net, static = Net(), d2s.to_static(step)
+    for n in (1.0, 2.0):
+        assert float(static(net, jnp.int32(1), jnp.float32(1))) == n
+    assert net.w.tolist() == [0.0, 2.0, 0.0]
+    assert net.cache["k"][0].tolist() == [1.0, 1.0]
+
+
+def test_an_array_of_an_object_outside_is_not_written_under_another_name():
+    def step(table, v):
+        x = table["k"]
+        x[0] = v
+        return x
+
+    table = {"k": jnp.zeros(2)}
+    with pytest.raises(d2s.Error) as caught:
+        d2s.to_static(step)(table, jnp.float32(1))
+    assert caught.value.code == "D2S024"
+    assert table["k"].tolist() == [0.0, 0.0]

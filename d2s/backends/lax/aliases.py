@@ -12,7 +12,7 @@ import functools
 import sys
 import threading
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -181,6 +181,13 @@ def _is_array(equation: Any) -> bool:
     return bool(equation.outvars[0].aval.shape)
 
 
+def refuse_held(values: Iterable[Any]) -> None:
+    """What lives outside must not hold an array that was written under another name."""
+    for value in values:
+        if is_spent(value):
+            refuse_alias(_state.sites.get(id(value)))
+
+
 def is_spent(array: Any) -> bool:
     return type(array).__name__ == "SpentTracer"
 
@@ -347,12 +354,12 @@ def _occurrences(array: Any, value: Any, seen: dict[int, Any], depth: int = 0) -
         parts = list(value)
     elif isinstance(value, dict):
         parts = list(value.values())
-    elif isinstance(value, types.FunctionType) and value.__module__.startswith("d2s."):
+    elif isinstance(value, types.FunctionType) and _is_ours(value):
         cells = [c.cell_contents for c in value.__closure__ or () if c != types.CellType()]
         parts = [*cells, *(value.__defaults__ or ())]
     elif isinstance(value, types.MethodType):
         parts = [value.__self__]
-    elif type(value).__module__.startswith("d2s."):
+    elif _is_ours(type(value)):
         slots = [n for n in getattr(type(value), "__slots__", ()) if n != "__dict__"]
         parts = [object.__getattribute__(value, n) for n in slots if _has(value, n)]
         parts += getattr(value, "__dict__", {}).values() if not slots else []
@@ -361,6 +368,10 @@ def _occurrences(array: Any, value: Any, seen: dict[int, Any], depth: int = 0) -
     seen[id(value)] = value
     found = sum(part is array for part in parts)
     return found + sum(_occurrences(array, part, seen, depth + 1) for part in parts)
+
+
+def _is_ours(value: Any) -> bool:
+    return str(value.__module__).startswith("d2s.")
 
 
 def _has(value: Any, name: str) -> bool:
