@@ -45,8 +45,8 @@ class At:
 
     def __getattr__(self, name: str) -> Callable[[Any], Any]:
         """``d2s.at(x).add(v)`` is ``x += v``."""
-        change, old = AUGMENTED[name], self.value
-        return lambda value: active().augmented_name(change, old, value, self)
+        change = AUGMENTED[name]
+        return lambda value: active().augmented_name(change, self.value, value, self)
 
     def store(self, value: Any) -> Any:
         """The new value of the name."""
@@ -62,7 +62,7 @@ class Item:
         self.owner, self.container, self.key = owner, container, key
 
     def __getitem__(self, key: Any) -> Item:
-        return Item(self, active().old_item(self.container, self.key), key)
+        return Item(self, active().items(self.container)[self.key], key)
 
     def __getattr__(self, name: str) -> Callable[[Any], Any]:
         """``.add(v)`` and its kin: the item is read here, before `v` is evaluated."""

@@ -8,11 +8,12 @@ spent again once the piece is part of the graph.
 
 from __future__ import annotations
 
+import copy
 import functools
 import sys
 import threading
 import types
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -37,6 +38,8 @@ class _Spent(threading.local):
         self.views: dict[int, tuple[Any, Site]] = {}
         #: arrays that were written, and how many equations there were before
         self.uses: list[tuple[Any, int]] = []
+        #: arrays that may be the same one, by id
+        self.links: dict[int, list[Any]] = {}
         #: arguments that are NumPy arrays outside
         self.arguments: dict[int, Any] = {}
 
@@ -82,7 +85,7 @@ def spend(array: Any) -> None:
         )
     if isinstance(array, jax.core.Tracer):
         one: Any
-        for one in (array, *bases(array)):
+        for one in _same(array):
             if id(one) in _state.views:
                 refuse_alias(_state.views[id(one)][1])
             kind: Any = type(one)
@@ -115,6 +118,36 @@ def bases(array: Any) -> list[Any]:
         if is_spent(array):
             return found
         found.append(array)
+
+
+def _same(array: Any) -> list[Any]:
+    """An array, those it is a view of, and those it may be after a branch or a loop."""
+    found: dict[int, Any] = {}
+    stack = [array]
+    while stack:
+        one = stack.pop()
+        if id(one) not in found:
+            found[id(one)] = one
+            stack += _state.links.get(id(one), ())
+            if isinstance(one, jax.core.Tracer) and not is_spent(one):
+                stack += bases(one)
+    return [one for one in found.values() if isinstance(one, jax.core.Tracer)]
+
+
+def link(one: Any, other: Any) -> None:
+    """Two arrays may be the same one: after a branch, or after a loop of no trips."""
+    if one is not other and getattr(type(one), "aval", None) and getattr(type(other), "aval", None):
+        for a, b in ((one, other), (other, one)):
+            _state.links.setdefault(id(a), []).append(b)
+
+
+def link_results(leaves: list[Any], values: list[Any], name: Callable[[Any], Any]) -> None:
+    """Results of a piece of the graph that are one array inside of it are one outside."""
+    groups: dict[int, Any] = {}
+    for leaf, value in zip(leaves, values, strict=True):
+        key = name(leaf)
+        if key is not None:
+            link(groups.setdefault(key, value), value)
 
 
 def _equations(array: Any) -> int:
@@ -270,6 +303,17 @@ def _refuse_other_names(array: Any) -> None:
 
 
 # -- NumPy arrays ---------------------------------------------------------------------------------
+
+
+def keep_constants(array: np.ndarray[Any, Any]) -> None:
+    """A NumPy array is about to be changed: what the graph already has of it stays as it was."""
+    scope = channels.current()
+    for graph in scope.graphs if scope is not None else ():
+        constants = getattr(getattr(graph, "frame", None), "constvar_to_val", {})
+        for var, value in list(constants.items()):
+            held = getattr(value, "val", value)
+            if isinstance(held, np.ndarray) and np.may_share_memory(held, array):
+                constants[var] = copy.deepcopy(value)
 
 
 def refuse_shared(array: np.ndarray[Any, Any], owner: Any) -> None:

@@ -107,9 +107,20 @@ def _join(
         slot.set(content)
     for array in {id(a): a for region in regions for a in region.spent}.values():
         aliases.spend(array)
+    _link(regions, joining.dynamic, outs)
     if all(region.raised for region in regions):
         raise Halt
     return value
+
+
+def _link(regions: list[Region], leaves: list[Joined], outs: list[Any]) -> None:
+    """Note which results may be the same array, or one from before: a write is one to both."""
+    for number, region in enumerate(regions):
+        sides = {id(leaf): _side(leaf, number, len(regions) - 1) for leaf in leaves}
+        aliases.link_results(leaves, outs, lambda leaf: region.array_of(sides[id(leaf)]))  # noqa: B023
+        for leaf, value in zip(leaves, outs, strict=True):
+            side = sides[id(leaf)]
+            aliases.link(value, side.same_as if isinstance(side, Out) else side)
 
 
 def _keep_containers(regions: list[Region], before: Watch) -> None:

@@ -105,10 +105,30 @@ class Plan:
     before: Watch
     replaced: list[Any]
 
+    def refuse_other_reads(self, region: Region) -> None:
+        """An array that an iteration writes must not be read in the loop under another name."""
+        for hole in self._written():
+            others = [n for n, h in enumerate(self.holes) if h is not hole and h.init is hole.init]
+            first = len(region.jaxpr.jaxpr.invars) - len(self.holes)
+            if any(_is_seen_in(hole.init, const) for const in region.jaxpr.consts) or any(
+                region.reads(first + n) for n in others
+            ):
+                aliases.refuse_alias()
+
+    def _written(self) -> list[Hole]:
+        first = len(self.region.jaxpr.jaxpr.invars) - len(self.holes)
+        return [self.holes[n - first] for n in self.region.spent_inputs if n >= first]
+
+    def link(self, values: list[Any], trips: int | None) -> None:
+        """Note which results may be the same array, or, without a trip, the one from before."""
+        aliases.link_results(self.carried, values, lambda leaf: self.region.array_of(leaf.sides[1]))
+        for leaf, value in zip(self.carried, values, strict=True) if not trips else ():
+            aliases.link(value, leaf.sides[0].init)
+
     def spend(self) -> None:
         """What an iteration has written, the loop has written."""
-        first = len(self.region.jaxpr.jaxpr.invars) - len(self.holes)
-        inits = [self.holes[n - first].init for n in self.region.spent_inputs if n >= first]
+        self.refuse_other_reads(self.region)
+        inits = [hole.init for hole in self._written()]
         written = {id(array): array for array in (*inits, *self.region.spent)}
         for array in written.values():
             if isinstance(array, np.ndarray):
@@ -228,7 +248,6 @@ def settle(
             whole = [v for v, part in zip(state, plan, strict=False) if type(part) is not Kept]
             before = (*whole, *(s.get() for s in shared))
             replaced = [*joining.replaced, *(v for value in before for v in nodes(value))]
-            _refuse_other_reads(region, holes, len(kinds) - len(holes))
             return Plan(region, holes, tree, joining.dynamic, shared, with_code, watch, replaced)
         plan = map_leaves(_next_hole, tree)
     raise StagingError(
@@ -275,17 +294,6 @@ def _rebound(plan: list[Any], region: Region) -> list[Any]:
         return []
     pairs = zip(plan, region.raw, strict=True)
     return [part for part, new in pairs if isinstance(part, Kept) and new is not part.value]
-
-
-def _refuse_other_reads(region: Region, holes: list[Hole], first: int) -> None:
-    """An array that an iteration writes must not be read there under another name."""
-    written = [holes[n - first] for n in region.spent_inputs if n >= first]
-    for hole in written:
-        others = [n for n, one in enumerate(holes) if one is not hole and one.init is hole.init]
-        if any(_is_seen_in(hole.init, const) for const in region.jaxpr.consts) or any(
-            region.reads(first + n) for n in others
-        ):
-            aliases.refuse_alias()
 
 
 def _is_seen_in(array: Any, const: Any) -> bool:

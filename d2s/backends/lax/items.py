@@ -150,6 +150,7 @@ def set_item(container: Any, key: Any, value: Any, owner: Any) -> Any:
     if isinstance(container, np.ndarray):
         traced = has_traced(key) or isinstance(value, jax.core.Tracer | _Whole)
         if not traced and not (isinstance(value, list | tuple) and has_traced(value)):
+            aliases.keep_constants(container)
             container[key] = value
             return container
         aliases.refuse_shared(container, owner)
@@ -266,7 +267,9 @@ def old_item(container: Any, key: Any) -> Any:
         mask = _run_time_mask(container, key)
         if mask is not None:
             return _Masked(container, mask)
-    return items(container)[key]
+    item = items(container)[key]
+    # a view would be one more that holds the array
+    return item.copy() if isinstance(container, np.ndarray) else item
 
 
 def augmented(change: Callable[[Any, Any], Any], old: Any, value: Any) -> Any:

@@ -177,6 +177,7 @@ def _stage_while(
 
     plan = _settle_either_way(step, [], state, watch, names, code_inside=False, counted=counted)
     tested = _trace_test(test, plan, count, watch)
+    plan.refuse_other_reads(tested)
     if not tested.is_pure:
         go = test(*state)
         return _stage_tested(go if is_traced(go) else jnp.asarray(bool(go)), test, body, state)
@@ -373,6 +374,7 @@ def _finish(
     if code is not None:
         channels.report(code, payload, plan.region.numbers, failures())
     plan.spend()
+    plan.link(values, trips)
     return tuple(state[:count])
 
 

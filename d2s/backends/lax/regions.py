@@ -129,6 +129,8 @@ class Region:
     #: arrays of the graphs around that were written here, and inputs that were
     spent: list[Any] = field(default_factory=list)
     spent_inputs: list[int] = field(default_factory=list)
+    #: its outputs as they were inside, to see which are the same array
+    outs: list[Any] = field(default_factory=list)
     _had_code: bool = False
     _overflow_number: int = 0
 
@@ -209,6 +211,11 @@ class Region:
         used = {id(v) for equation in jaxpr.eqns for v in equation.invars}
         used |= {id(v) for v in jaxpr.outvars}
         return any(id(v) in used for v in variables)
+
+    def array_of(self, side: Any) -> int | None:
+        """The identity of the array that one side of a joined leaf is, in this region."""
+        array = self.outs[side.index] if isinstance(side, Out) else side
+        return id(array) if isinstance(array, jax.core.Tracer) else None
 
     def guard(self, counts: bool, positions: list[Any]) -> None:
         """Let the error code tell when a Python integer leaves the range of 32 bits."""
@@ -298,6 +305,7 @@ def trace(
             aliases.check_views(outs)
             assert region is not None
             region.spent = [array for array, _ in spent.values() if _outer(array) is not None]
+            region.outs = outs
             region.spent_inputs = [n for n, one in enumerate(inputs) if id(one) in spent]
         return outs
 
