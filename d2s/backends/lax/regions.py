@@ -214,7 +214,10 @@ class Region:
 
     def array_of(self, side: Any) -> int | None:
         """The identity of the array that one side of a joined leaf is, in this region."""
-        array = self.outs[side.index] if isinstance(side, Out) else side
+        array = side
+        if isinstance(side, Out):
+            # the checks of integers come after what the code itself gives
+            array = self.outs[side.index] if side.index < len(self.outs) else None
         return id(array) if isinstance(array, jax.core.Tracer) else None
 
     def guard(self, counts: bool, positions: list[Any]) -> None:
