@@ -9,12 +9,14 @@ from d2s.backends import use_backend as use_backend
 from d2s.errors import ConversionError as ConversionError
 from d2s.errors import Error as Error
 from d2s.errors import IntegerOverflow as IntegerOverflow
+from d2s.errors import SliceLength as SliceLength
 from d2s.errors import StagingError as StagingError
 from d2s.matching import match_class as match_class
 from d2s.matching import match_mapping as match_mapping
 from d2s.matching import match_sequence as match_sequence
 from d2s.ops import and_ as and_
 from d2s.ops import assert_ as assert_
+from d2s.ops import at as at
 from d2s.ops import certain as certain
 from d2s.ops import compare as compare
 from d2s.ops import concrete as concrete
@@ -22,18 +24,21 @@ from d2s.ops import cond as cond
 from d2s.ops import delete as delete
 from d2s.ops import fn as fn
 from d2s.ops import for_loop as for_loop
+from d2s.ops import items as items
 from d2s.ops import manager as manager
 from d2s.ops import not_ as not_
 from d2s.ops import or_ as or_
 from d2s.ops import power as power
 from d2s.ops import quoted as quoted
 from d2s.ops import read as read
+from d2s.ops import ref as ref
 from d2s.ops import shown as shown
 from d2s.ops import switch as switch
 from d2s.ops import try_except as try_except
 from d2s.ops import try_finally as try_finally
 from d2s.ops import unbound as unbound
 from d2s.ops import while_loop as while_loop
+from d2s.ops import window as window
 from d2s.static import StaticFunction as StaticFunction
 
 __version__ = "0.1.0"

@@ -62,6 +62,7 @@ CODES = {
     "D2S030": "an argument that d2s cannot pass to a static function",
     "D2S031": "a result that d2s cannot return from a static function",
     "D2S040": "an integer left the 32-bit range in a staged loop",
+    "D2S041": "a slice at a run-time position reaches beyond the array",
 }
 
 
@@ -102,10 +103,20 @@ class StagingError(Error, TypeError):
     code = "D2S020"
 
 
-class IntegerOverflow(Error, OverflowError):
+class RunTimeError(Error):
+    """Raised after a call: what the program did cannot be done by a graph."""
+
+
+class IntegerOverflow(RunTimeError, OverflowError):
     """Raised after a call: a Python integer left the 32-bit range inside a staged loop."""
 
     code = "D2S040"
+
+
+class SliceLength(RunTimeError, IndexError):
+    """Raised after a call: a slice would have another length than the graph was built for."""
+
+    code = "D2S041"
 
 
 _OWN_FOLDERS = (os.path.join(os.path.dirname(os.path.abspath(__file__)), ""), "<frozen runpy>")

@@ -17,6 +17,7 @@ from typing import Any
 from d2s import conversion, frames
 from d2s.backends import active
 from d2s.errors import ConversionError
+from d2s.items import At, Ref
 from d2s.libraries import called_argument, takes_functions
 from d2s.recursion import deep
 from d2s.values import Maybe, Unbound, Watching
@@ -207,6 +208,29 @@ def power(base: Any, exponent: Any) -> Any:
     if active().is_traced(exponent):
         return active().power(base, exponent)
     return base**exponent
+
+
+# -- items --------------------------------------------------------------------------------------
+
+
+def items(container: Any) -> Any:
+    """What to subscript where the user reads an item; in a graph the index may be traced."""
+    return active().items(container)
+
+
+def window(lower: Any, upper: Any, size: Any) -> Any:
+    """The slice ``lower:upper``, whose bounds are `size` apart."""
+    return active().window(lower, upper, size)
+
+
+def at(container: Any) -> At:
+    """``x = d2s.at(x)[i].set(v)`` is ``x[i] = v``, and ``.add(v)`` is ``+=``."""
+    return At(container)
+
+
+def ref(base: Any) -> Ref:
+    """``d2s.ref(o).w[i] = v`` is ``o.w[i] = v``; a new array is stored in ``o.w``."""
+    return Ref(base)
 
 
 # -- calls ----------------------------------------------------------------------------------------

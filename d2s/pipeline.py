@@ -47,6 +47,7 @@ from d2s.converters.if_stmt import IfStmt
 from d2s.converters.loop_else import LoopElse
 from d2s.converters.match_stmt import MatchStmt
 from d2s.converters.power import Power
+from d2s.converters.subscripts import SubscriptReads, SubscriptWrites
 from d2s.converters.try_stmt import TryStmt
 from d2s.converters.unbound import UnboundReads
 from d2s.converters.walrus import LoopWalrus
@@ -60,13 +61,22 @@ PASSES: tuple[tuple[type[Converter], ...], ...] = (
     # say no to everything unknown, so that the rest may assume
     (Fence,),
     # syntax that is a short way of writing other syntax
-    (Declarations, Delete, MatchStmt, LongChains, LoopElse, LoopWalrus, SplitFinally),
+    (
+        Declarations,
+        Delete,
+        MatchStmt,
+        LongChains,
+        LoopElse,
+        LoopWalrus,
+        SplitFinally,
+        SubscriptWrites,
+    ),
     # control leaves blocks only at their end: afterwards liveness is structural
     (Exits, FindChains),
     # blocks become functions; needs the flow of names, computed on the tree as Exits left it
     (IfStmt, SwitchStmt, WhileStmt, ForStmt, TryStmt, WithStmt),
     # expressions, also those that the converters above made
-    (UnboundReads, IfExp, BoolOps, Compare, Power, Calls, Asserts, Formatted),
+    (UnboundReads, IfExp, BoolOps, Compare, Power, SubscriptReads, Calls, Asserts, Formatted),
 )
 
 #: what may be converted in the body of a class: functions made there would not see its names

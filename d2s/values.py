@@ -52,3 +52,20 @@ class Watching:
     def change(cls, by: int) -> None:
         with cls.lock:
             cls.count += by
+
+
+class Stored:
+    """The result of an augmented assignment on its way to its place."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+@dataclass(frozen=True)
+class Window:
+    """A slice that starts at a run-time value and whose size is known."""
+
+    start: Any
+    size: int

@@ -96,6 +96,40 @@ class Backend(Protocol):
         """A value inside any other text."""
         ...
 
+    def items(self, container: Any) -> Any:
+        """What to subscript to read an item."""
+        ...
+
+    def window(self, lower: Any, upper: Any, size: Any) -> Any:
+        """The slice between two bounds that are `size` apart."""
+        ...
+
+    def set_item(self, container: Any, key: Any, value: Any, owner: Any) -> Any:
+        """Write an item; the container itself, or the array that takes its place."""
+        ...
+
+    def old_item(self, container: Any, key: Any) -> Any:
+        """An item that is about to be changed by an augmented assignment."""
+        ...
+
+    def augmented(self, change: Callable[[Any, Any], Any], old: Any, value: Any) -> Any:
+        """What an augmented assignment makes of an item."""
+        ...
+
+    def augmented_name(
+        self, change: Callable[[Any, Any], Any], old: Any, value: Any, owner: Any
+    ) -> Any:
+        """What an augmented assignment makes of the value of a name."""
+        ...
+
+    def is_copy(self, container: Any, key: Any) -> bool:
+        """Whether an array gives a copy for this key, which a write does not go through."""
+        ...
+
+    def refuse_store(self) -> None:
+        """A new array would have to take the place of a value that has no name."""
+        ...
+
     def builtin(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a builtin function, by its equivalent when an argument is traced."""
         ...

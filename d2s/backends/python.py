@@ -163,6 +163,33 @@ class PythonBackend:
         """A value inside any other text."""
         return value
 
+    def items(self, container: Any) -> Any:
+        return container
+
+    def window(self, lower: Any, upper: Any, size: Any) -> Any:
+        return slice(lower, upper)
+
+    def set_item(self, container: Any, key: Any, value: Any, owner: Any) -> Any:
+        container[key] = value
+        return container
+
+    def old_item(self, container: Any, key: Any) -> Any:
+        return container[key]
+
+    def augmented(self, change: Callable[[Any, Any], Any], old: Any, value: Any) -> Any:
+        return change(old, value)
+
+    def augmented_name(
+        self, change: Callable[[Any, Any], Any], old: Any, value: Any, owner: Any
+    ) -> Any:
+        return change(old, value)
+
+    def is_copy(self, container: Any, key: Any) -> bool:
+        raise AssertionError("unreachable: containers are changed in place")
+
+    def refuse_store(self) -> None:
+        raise AssertionError("unreachable: containers are changed in place")
+
     def builtin(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return function(*args, **kwargs)
 

@@ -39,13 +39,16 @@ class Calls(Converter):
         return getattr(root, "generated", False)
 
     def _is_update(self, callee: gast.expr) -> bool:
-        """``x.at[...].set(...)`` and its kin: the syntax belongs to arrays alone."""
-        return (
-            isinstance(callee, gast.Attribute)
-            and isinstance(callee.value, gast.Subscript)
-            and isinstance(callee.value.value, gast.Attribute)
-            and callee.value.value.attr == "at"
-        )
+        """``x.at[...].set(...)`` belongs to arrays alone, ``d2s.at(x)[...].set(...)`` to d2s."""
+        if not isinstance(callee, gast.Attribute):
+            return False
+        base = callee.value
+        while isinstance(base, gast.Subscript):
+            base = base.value
+        if isinstance(base, gast.Call):
+            return self._is_runtime(base.func) and base.func.attr == "at"
+        is_item = isinstance(callee.value, gast.Subscript) and base is callee.value.value
+        return is_item and isinstance(base, gast.Attribute) and base.attr == "at"
 
     def _is_exception(self, name: str) -> bool:
         """Whether a name means one of Python's own exceptions."""

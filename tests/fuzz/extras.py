@@ -46,7 +46,6 @@ PROBES: dict[str, str] = {
     "f-string": "b = f'{a}'\nreturn a",
     "print": "if a > 2:\n    print('big', a)\nreturn a",
     "subscript-write": "l = [1, 2, 3]\nif a > 2:\n    l[1] = a\nreturn l",
-    "array-write": "u = jnp.zeros(3)\nif a > 2:\n    u[1] = 2.0\nreturn u",
     "append": "l = [1, 2]\nif a > 2:\n    l.append(3)\nelse:\n    l.append(4)\nreturn l",
     "append-in-loop": "l = []\nfor i in range(3):\n    if a > i:\n        a = a - 1\n"
     "    l.append(a)\nreturn l",

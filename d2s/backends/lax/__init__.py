@@ -13,7 +13,16 @@ import jax.extend.source_info_util
 import numpy as np
 from jax._src.core import eval_trace, trace_ctx
 
-from d2s.backends.lax import branches, channels, handlers, loops, ordering, regions, wrappers
+from d2s.backends.lax import (
+    branches,
+    channels,
+    handlers,
+    items,
+    loops,
+    ordering,
+    regions,
+    wrappers,
+)
 from d2s.backends.lax.builtin_calls import BUILTINS, OPERATORS, power, refuse_unrepeatable
 from d2s.backends.lax.casts import has_traced, refuse
 from d2s.backends.lax.compiled import Compiled
@@ -158,6 +167,41 @@ class LaxBackend(PythonBackend):
             )
         return value
 
+    def items(self, container: Any) -> Any:
+        return items.items(container) if self.staging() else container
+
+    def window(self, lower: Any, upper: Any, size: Any) -> Any:
+        return items.window(lower, upper, size)
+
+    def set_item(self, container: Any, key: Any, value: Any, owner: Any) -> Any:
+        if self.staging() or isinstance(container, jax.Array):
+            return items.set_item(container, key, value, owner)
+        container[key] = value
+        return container
+
+    def old_item(self, container: Any, key: Any) -> Any:
+        if self.staging() or isinstance(container, jax.Array):
+            return items.old_item(container, key)
+        return container[key]
+
+    def augmented(self, change: Callable[[Any, Any], Any], old: Any, value: Any) -> Any:
+        if self.staging() or isinstance(old, jax.Array):
+            return items.augmented(change, old, value)
+        return change(old, value)
+
+    def augmented_name(
+        self, change: Callable[[Any, Any], Any], old: Any, value: Any, owner: Any
+    ) -> Any:
+        if self.staging():
+            return items.augmented_name(change, old, value, owner)
+        return change(old, value)
+
+    def is_copy(self, container: Any, key: Any) -> bool:
+        return items.is_copy(container, key)
+
+    def refuse_store(self) -> None:
+        items.refuse_store()
+
     def builtin(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         for arg in args:
             refuse_outer_iterator(arg)
@@ -246,5 +290,9 @@ def _is_hashable(function: Any) -> bool:
 jax.extend.source_info_util.register_exclusion(
     os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 )
+
+# `array += tracer` would quietly give the name a new array instead of changing the old one, which
+# other names may have; NumPy then refuses to do it, and still leaves `array + tracer` to jax
+jax.core.Tracer.__array_ufunc__ = None  # type: ignore[attr-defined]
 
 BACKEND: Backend = LaxBackend()

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from d2s.backends.lax import channels
+from d2s.backends.lax import aliases, channels
 from d2s.backends.lax.blame import difference, target_names
 from d2s.backends.lax.channels import Halt
 from d2s.backends.lax.regions import (
@@ -20,7 +20,7 @@ from d2s.backends.lax.regions import (
     scalar_predicate,
     trace,
 )
-from d2s.backends.lax.trees import FILLER, Difference, Join, Joined, Out, map_leaves
+from d2s.backends.lax.trees import FILLER, Difference, Join, Joined, Kept, Out, map_leaves
 from d2s.backends.lax.watch import Watch
 from d2s.errors import StagingError
 
@@ -80,6 +80,7 @@ def _join(
     # a handler sees what was written before a failure; the code that goes on does not
     seen = scope is not None and scope.observed and any(region.raised for region in regions)
     joining = Join()
+    _keep_containers(regions, before)
     tree, *others = (_results(region, slots, told, seen) for region in regions)
     replaced: list[Any] = []
     try:
@@ -104,9 +105,49 @@ def _join(
         channels.report(code, payload, numbers, failures())
     for slot, content in zip(places, contents, strict=True):
         slot.set(content)
+    for array in {id(a): a for region in regions for a in region.spent}.values():
+        aliases.spend(array)
+    _link(regions, joining.dynamic, outs)
     if all(region.raised for region in regions):
         raise Halt
     return value
+
+
+def _link(regions: list[Region], leaves: list[Joined], outs: list[Any]) -> None:
+    """Note which results may be the same array, or one from before: a write is one to both."""
+    for number, region in enumerate(regions):
+        sides = {id(leaf): _side(leaf, number, len(regions) - 1) for leaf in leaves}
+        aliases.link_results(leaves, outs, lambda leaf: region.array_of(sides[id(leaf)]))  # noqa: B023
+        for leaf, value in zip(leaves, outs, strict=True):
+            side = sides[id(leaf)]
+            aliases.link(value, side.same_as if isinstance(side, Out) else side)
+
+
+def _keep_containers(regions: list[Region], before: Watch) -> None:
+    """What every piece gives back as the very same list, dict or object is not a new one.
+
+    What was changed in it is known by its slots.
+    """
+    ended = [region for region in regions if not region.raised]
+    if not ended:
+        return
+    raws = [region.raw for region in ended]
+    if all(type(raw) is tuple and len(raw) == len(raws[0]) for raw in raws):
+        kept = [_kept(parts, before) for parts in zip(*raws, strict=True)]
+        for region in ended:
+            parts = zip(kept, region.value, strict=True)
+            region.value = tuple(own if keep is None else keep for keep, own in parts)
+        return
+    keep = _kept(tuple(raws), before)
+    if keep is not None:
+        for region in ended:
+            region.value = keep
+
+
+def _kept(values: tuple[Any, ...], before: Watch) -> Kept | None:
+    first = values[0]
+    same = all(value is first for value in values)
+    return Kept(first) if same and channels.is_mutable(first) and before.knows(first) else None
 
 
 def _so_far(leaf: Any) -> Any:

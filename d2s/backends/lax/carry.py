@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
 
-from d2s.backends.lax import channels
+from d2s.backends.lax import aliases, channels
 from d2s.backends.lax.blame import difference
 from d2s.backends.lax.dtypes import NUMBERS, Mismatch, Type, cast, is_dynamic, type_of
 from d2s.backends.lax.regions import (
@@ -26,6 +28,7 @@ from d2s.backends.lax.trees import (
     Filler,
     Join,
     Joined,
+    Kept,
     Leaf,
     Out,
     leaves,
@@ -47,7 +50,11 @@ class Hole(Leaf):
         self.init, self.type = init, kind
 
     def before(self) -> Any:
-        return self.type.zeros() if isinstance(self.init, Filler) else cast(self.init, self.type)
+        if isinstance(self.init, Filler):
+            return self.type.zeros()
+        # jax would keep a reference to a NumPy array, which may be written later
+        init = self.init.copy() if isinstance(self.init, np.ndarray) else self.init
+        return cast(init, self.type)
 
 
 class _LoopJoin(Join):
@@ -98,6 +105,37 @@ class Plan:
     before: Watch
     replaced: list[Any]
 
+    def refuse_other_reads(self, region: Region) -> None:
+        """An array that an iteration writes must not be read in the loop under another name."""
+        for hole in self._written():
+            others = [n for n, h in enumerate(self.holes) if h is not hole and h.init is hole.init]
+            first = len(region.jaxpr.jaxpr.invars) - len(self.holes)
+            if any(_is_seen_in(hole.init, const) for const in region.jaxpr.consts) or any(
+                region.reads(first + n) for n in others
+            ):
+                aliases.refuse_alias()
+
+    def _written(self) -> list[Hole]:
+        first = len(self.region.jaxpr.jaxpr.invars) - len(self.holes)
+        return [self.holes[n - first] for n in self.region.spent_inputs if n >= first]
+
+    def link(self, values: list[Any], trips: int | None) -> None:
+        """Note which results may be the same array, or, without a trip, the one from before."""
+        aliases.link_results(self.carried, values, lambda leaf: self.region.array_of(leaf.sides[1]))
+        for leaf, value in zip(self.carried, values, strict=True) if not trips else ():
+            aliases.link(value, leaf.sides[0].init)
+
+    def spend(self) -> None:
+        """What an iteration has written, the loop has written."""
+        self.refuse_other_reads(self.region)
+        inits = [hole.init for hole in self._written()]
+        written = {id(array): array for array in (*inits, *self.region.spent)}
+        for array in written.values():
+            if isinstance(array, np.ndarray):
+                aliases.refuse_shared(array, None)
+            else:
+                aliases.spend(array)
+
     def inputs(self, carry: list[Any]) -> list[Any]:
         """Inputs of the body's graph: what is carried, and what stays as it was."""
         values = {id(j.sides[0]): c for j, c in zip(self.carried, carry, strict=True)}
@@ -129,7 +167,9 @@ def settle(
     counted      the first input of the body is the position of the loop
     """
     shared: list[Slot] = []
-    plan = [_holes(value, numbers) for value in state]
+    plan = [
+        Kept(value) if channels.is_mutable(value) else _holes(value, numbers) for value in state
+    ]
     with_code = False
     for _ in range(2 * len(leaves(list(state))) + 12):
         holes = [leaf for leaf in leaves(plan) if isinstance(leaf, Hole)]
@@ -138,8 +178,11 @@ def settle(
             values = given(plan, holes, inputs[len(extra) :])
             for slot, value in zip(shared, values[len(state) :], strict=True):  # noqa: B023
                 slot.set(value)
-            carried = Watch(*(v for v in values[: len(state)] if nodes(v)))
-            after = list(body(*inputs[: len(extra)], *values[: len(state)]))
+            kept = [isinstance(part, Kept) for part in plan[: len(state)]]
+            own = [v.value if isinstance(v, Kept) else v for v in values[: len(state)]]
+            copies = [v for v, is_kept in zip(own, kept, strict=True) if not is_kept and nodes(v)]
+            carried = Watch(*copies)
+            after = list(body(*inputs[: len(extra)], *own))
             if not carried.is_unchanged():
                 raise StagingError(
                     "a list, dict or object that a loop carries is changed in place in it; other "
@@ -175,7 +218,11 @@ def settle(
         if region.code is not None and code_inside and not with_code:
             with_code = True
             continue
-        result = _state_after(region, shared, len(state))
+        rebound = _rebound(plan[: len(state)], region)
+        if rebound:
+            plan = [_holes(v.value, numbers) if v in rebound else v for v in plan]
+            continue
+        result = _state_after(region, shared, len(state), plan)
         joining = _LoopJoin()
         try:
             tree = joining.join(plan, result)
@@ -196,9 +243,10 @@ def settle(
                 continue
             region = stronger
             joining = _LoopJoin()
-            tree = joining.join(plan, _state_after(region, shared, len(state)))
+            tree = joining.join(plan, _state_after(region, shared, len(state), plan))
         if all(isinstance(j.sides[0], Hole) and j.type == j.sides[0].type for j in joining.dynamic):
-            before = (*state, *(s.get() for s in shared))
+            whole = [v for v, part in zip(state, plan, strict=False) if type(part) is not Kept]
+            before = (*whole, *(s.get() for s in shared))
             replaced = [*joining.replaced, *(v for value in before for v in nodes(value))]
             return Plan(region, holes, tree, joining.dynamic, shared, with_code, watch, replaced)
         plan = map_leaves(_next_hole, tree)
@@ -240,9 +288,27 @@ def _only_strengthens(changes: list[Joined], region: Region) -> bool:
     )
 
 
-def _state_after(region: Region, slots: list[Slot], count: int) -> list[Any]:
+def _rebound(plan: list[Any], region: Region) -> list[Any]:
+    """Lists, dicts and objects of the state in whose place an iteration puts another one."""
+    if region.raised:
+        return []
+    pairs = zip(plan, region.raw, strict=True)
+    return [part for part, new in pairs if isinstance(part, Kept) and new is not part.value]
+
+
+def _is_seen_in(array: Any, const: Any) -> bool:
+    """Whether a constant of a graph is an array, or a view of it."""
+    if const is array:
+        return True
+    return isinstance(const, Tracer) and any(base is array for base in aliases.bases(const))
+
+
+def _state_after(region: Region, slots: list[Slot], count: int, plan: list[Any]) -> list[Any]:
     """State and shared names after an iteration; after one that fails, the shared names alone."""
     state = [FILLER] * count if isinstance(region.value, Filler) else region.value
+    state = [
+        part if isinstance(part, Kept) else value for part, value in zip(plan, state, strict=False)
+    ]
     shared = [
         region.slots[slot.identity][1] if slot.identity in region.slots else slot.get()
         for slot in slots

@@ -25,7 +25,8 @@ from jax.extend.core import take_current_trace
 
 from d2s.backends.lax.trees import Leaf, children, leaves, map_leaves
 from d2s.backends.lax.watch import Slot, Watch
-from d2s.errors import IntegerOverflow, Site
+from d2s.conversion import is_made_code
+from d2s.errors import IntegerOverflow, RunTimeError, Site
 from d2s.libraries import is_library_file
 from d2s.values import Watching
 
@@ -117,6 +118,10 @@ class Failures:
 
     def is_overflow(self, number: int) -> bool:
         return self.all[number - 1][0].kind is IntegerOverflow
+
+    def is_of_the_graph(self, number: int) -> bool:
+        """Whether it is no failure of the program: with its numbers as constants it may run."""
+        return issubclass(self.all[number - 1][0].kind, RunTimeError)
 
     def add(self, failure: Failure, specs: list[tuple[str, bool]]) -> int:
         for n, (known, known_specs) in enumerate(self.all):
@@ -357,20 +362,20 @@ def joined(value: Any, replaced: list[Any], before: Watch | None) -> None:
     """
     if _stack.scopes:
         fresh = [c for c in _mutable_containers(value) if before is None or not before.knows(c)]
-        old = [c for c in replaced if _is_mutable(c) and (before is None or before.knows(c))]
+        old = [c for c in replaced if is_mutable(c) and (before is None or before.knows(c))]
         _stack.scopes[0].joined += [Watch(container) for container in (*fresh, *old)]
 
 
 def _mutable_containers(value: Any) -> Iterator[Any]:
     parts = children(value)
     if parts is not None:
-        if _is_mutable(value):
+        if is_mutable(value):
             yield value
         for _, part in parts[0]:
             yield from _mutable_containers(part)
 
 
-def _is_mutable(value: Any) -> bool:
+def is_mutable(value: Any) -> bool:
     params = getattr(value, "__dataclass_params__", None)
     return isinstance(value, list | dict) or (params is not None and not params.frozen)
 
@@ -469,6 +474,14 @@ def where(error: BaseException | None = None) -> Site:
     if positions is not None and positions[0] == positions[1] == line:
         start, end = positions[2] or 0, positions[3] or 0
     return Site(code.co_filename, line, _function_name(code), start, end)
+
+
+def in_user_code() -> bool:
+    """Whether converted code of the user's is running."""
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None and not is_made_code(frame.f_code):
+        frame = frame.f_back
+    return frame is not None
 
 
 def is_user_code(code: types.CodeType) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from d2s.backends.lax import channels
+from d2s.backends.lax import aliases, channels
 from d2s.backends.lax.channels import Failures, Halt, Scope
 from d2s.backends.lax.dtypes import type_of
 from d2s.backends.lax.keys import Changing, Number, exact_key
@@ -281,7 +281,7 @@ class Compiled(StaticFunction):
         code = result.code
         known = code is not None and not isinstance(code, jax.core.Tracer)
         number = int(code) if known else 0
-        if number and info.failures.is_overflow(number) and _numbers(leaves):
+        if number and info.failures.is_of_the_graph(number) and _numbers(leaves):
             return self._exactly(entry, list(leaves), owners)
         for store in [write.prepare(call) for write in info.writes]:
             store()
@@ -301,7 +301,7 @@ class Compiled(StaticFunction):
 
     def _exactly(self, entry: _Entry, leaves: list[Any], owners: Any) -> Any:
         """This very call with its Python numbers as constants: Python's integers are exact."""
-        logger.info("%s: integers beyond 32 bits; this call is computed exactly", self._name)
+        logger.info("%s: beyond what the graph can do; this call gets one of its own", self._name)
         inner, rest = self._by_value(entry, leaves, tuple(_numbers(leaves)))
         return self._run(inner, rest, owners)
 
@@ -350,7 +350,8 @@ class Compiled(StaticFunction):
         owners, _tracing.owners = _tracing.owners, ()
         scope = Scope(Failures())
         exact = any(_is_python_int(leaf) for leaf in leaves)
-        with deep, self._running(), channels.set_aside(exact), channels.entered(scope):
+        aside = channels.set_aside(exact)
+        with deep, self._running(), aside, aliases.arguments(), channels.entered(scope):
             if exact:
                 result = self._trace_exact(entry, leaves, owners, scope)
             else:
@@ -400,6 +401,8 @@ class Compiled(StaticFunction):
             results = Results(twins, outside)
             build = results.of(value)
             writes = results.writes(scope)
+            aliases.check_views(results.outs)
+            aliases.refuse_held(slot.get() for slot in twins.places())
         finally:
             outside.undo()
             outside.forget()

@@ -33,6 +33,7 @@ from d2s.backends.lax.trees import (
     Difference,
     Filler,
     Joined,
+    Kept,
     Out,
     leaves,
     map_leaves,
@@ -176,6 +177,7 @@ def _stage_while(
 
     plan = _settle_either_way(step, [], state, watch, names, code_inside=False, counted=counted)
     tested = _trace_test(test, plan, count, watch)
+    plan.refuse_other_reads(tested)
     if not tested.is_pure:
         go = test(*state)
         return _stage_tested(go if is_traced(go) else jnp.asarray(bool(go)), test, body, state)
@@ -250,6 +252,8 @@ def _is_as_given(value: Any, given: Any) -> bool:
 
 def _settled(given: dict[int, Any]) -> Callable[[Any], Any]:
     def put(leaf: Any) -> Any:
+        if isinstance(leaf, Kept):
+            return leaf.value
         if isinstance(leaf, Joined):
             return given[id(leaf.sides[0])]
         return given.get(id(leaf), leaf)
@@ -352,6 +356,8 @@ def _finish(
         if isinstance(leaf, Joined):
             value = values[positions[id(leaf)]]
             return value if type_of(value) == leaf.type else cast(value, leaf.type)
+        if isinstance(leaf, Kept):
+            return leaf.value
         return leaf.init if isinstance(leaf, Hole) else leaf
 
     def bound(value: Any) -> Any:
@@ -362,11 +368,13 @@ def _finish(
     tree = [bound(value) for value in plan.tree]
     state = [map_leaves(put, value) for value in tree]
     if plan.carried:
-        channels.joined(state, plan.replaced, plan.before)
+        channels.joined(tuple(state), plan.replaced, plan.before)
     for slot, value in zip(plan.slots, state[count:], strict=True):
         slot.set(value)
     if code is not None:
         channels.report(code, payload, plan.region.numbers, failures())
+    plan.spend()
+    plan.link(values, trips)
     return tuple(state[:count])
 
 

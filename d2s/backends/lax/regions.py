@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import Var, jaxprs_in_params, take_current_trace
 
-from d2s.backends.lax import channels, overflow
+from d2s.backends.lax import aliases, channels, overflow
 from d2s.backends.lax.blame import difference
 from d2s.backends.lax.channels import Failures, Halt, Scope, is_position
 from d2s.backends.lax.dtypes import Type, cast, type_of, type_of_aval
@@ -29,13 +29,14 @@ from d2s.backends.lax.trees import (
     Filler,
     Join,
     Joined,
+    Kept,
     Out,
     leaves,
     map_leaves,
 )
 from d2s.backends.lax.watch import Slot, Watch
 from d2s.conversion import is_block, is_made_code
-from d2s.errors import Error, IntegerOverflow, StagingError
+from d2s.errors import Error, RunTimeError, StagingError
 
 #: regions inside regions; beyond it a recursion has no end that Python can see
 MAX_DEPTH = 120
@@ -94,7 +95,7 @@ def is_raised_by_user(error: BaseException) -> bool:
 
 
 def is_internal(error: BaseException) -> bool:
-    if isinstance(error, IntegerOverflow):
+    if isinstance(error, RunTimeError):
         return False  # a failure of the program as it runs, though no handler may see it
     return isinstance(error, Error | Halt | RecursionError) or is_tracer_error(error)
 
@@ -123,6 +124,13 @@ class Region:
     raised: bool
     #: arithmetic on Python integers that is checked when the graph runs
     risky: list[Any] = field(default_factory=list)
+    #: the value as the code returned it; its containers are as they were before
+    raw: Any = None
+    #: arrays of the graphs around that were written here, and inputs that were
+    spent: list[Any] = field(default_factory=list)
+    spent_inputs: list[int] = field(default_factory=list)
+    #: its outputs as they were inside, to see which are the same array
+    outs: list[Any] = field(default_factory=list)
     _had_code: bool = False
     _overflow_number: int = 0
 
@@ -203,6 +211,14 @@ class Region:
         used = {id(v) for equation in jaxpr.eqns for v in equation.invars}
         used |= {id(v) for v in jaxpr.outvars}
         return any(id(v) in used for v in variables)
+
+    def array_of(self, side: Any) -> int | None:
+        """The identity of the array that one side of a joined leaf is, in this region."""
+        array = side
+        if isinstance(side, Out):
+            # the checks of integers come after what the code itself gives
+            array = self.outs[side.index] if side.index < len(self.outs) else None
+        return id(array) if isinstance(array, jax.core.Tracer) else None
 
     def guard(self, counts: bool, positions: list[Any]) -> None:
         """Let the error code tell when a Python integer leaves the range of 32 bits."""
@@ -287,6 +303,16 @@ def trace(
     region: Region | None = None
 
     def flat(*inputs: Any) -> list[Any]:
+        with aliases.piece() as spent:
+            outs = in_piece(*inputs)
+            aliases.check_views(outs)
+            assert region is not None
+            region.spent = [array for array, _ in spent.values() if _outer(array) is not None]
+            region.outs = outs
+            region.spent_inputs = [n for n, one in enumerate(inputs) if id(one) in spent]
+        return outs
+
+    def in_piece(*inputs: Any) -> list[Any]:
         nonlocal region
         scope = Scope(failures(), watch, observed)
         if with_code:
@@ -326,6 +352,7 @@ def trace(
             payload={n: map_leaves(out, values) for n, values in scope.payload.items()},
             numbers=scope.numbers,
             raised=raised,
+            raw=value,
         )
         return outs
 
@@ -380,9 +407,10 @@ def _outer(tracer: Any) -> Any:
 
 def at_failure(scope: Scope, slot: Slot, now: Any) -> Any:
     """What a handler sees in a shared name: its value when the first failure happened."""
-    for code, values in reversed(scope.snapshots):
-        if slot.identity in values:
-            now = select(code != 0, values[slot.identity][1], now)
+    with aliases.given_back():
+        for code, values in reversed(scope.snapshots):
+            if slot.identity in values:
+                now = select(code != 0, values[slot.identity][1], now)
     return now
 
 
@@ -420,6 +448,8 @@ def fill(tree: Any, outs: list[Any]) -> Any:
     """A joined value with the results of the graph in it."""
 
     def put(leaf: Any) -> Any:
+        if isinstance(leaf, Kept):
+            return leaf.value
         if not isinstance(leaf, Joined):
             return leaf
         value = outs[leaf.index]

@@ -39,6 +39,13 @@ class Filler(Leaf):
 FILLER = Filler()
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class Kept(Leaf):
+    """A list, dict or object that stays the same one; what is in it is looked at elsewhere."""
+
+    value: Any
+
+
 _LEAF_KINDS = frozenset({*NUMBERS, str, bytes, type(None)})
 _LEAF_BASES = (Leaf, Unbound, jax.core.Tracer, jax.Array, jax.tree_util.PyTreeDef)
 

@@ -17,7 +17,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from d2s.backends.lax import channels, kinds
+from d2s.backends.lax import aliases, channels, kinds
 from d2s.backends.lax.channels import Scope
 from d2s.backends.lax.dtypes import NUMBERS
 from d2s.backends.lax.keys import Again, Changing, Contents, Itself, Node, Static
@@ -80,7 +80,7 @@ class Twins:
         if kind is type:
             leaf = kinds.remember(next(self._leaves), token if token in NUMBERS else kinds.ARRAY)
             if token is np.ndarray:
-                self.copies.append(leaf)
+                self.copies.append(aliases.argument(leaf))
             return leaf
         if kind is Changing:
             return next(self._changing)

@@ -25,12 +25,12 @@ def unroll(iterable: Iterable[Any], body: Body, state: State, test: Body | None)
     items = iter(iterable)
     if isinstance(items, types.GeneratorType):
         items = _yielded(items)
-    if test is None:
-        for item in items:
-            state = as_tuple(body(item, *state), count)
-        return state
     for item in items:
-        state = as_tuple(body(item, *state), count)
+        # by name, so that whoever asks who holds an array (see `aliases`) finds this, too
+        arguments = (item, *state)
+        state = as_tuple(body(*arguments), count)
+        if test is None:
+            continue
         go = test(*state)
         if is_traced(go):
             return _unroll_guarded(go, iterable, items, body, state, test)

@@ -139,7 +139,7 @@ class Watch:
             if self._apart is None or not self._apart.has_place(value, None):
                 self._snapshots.append((value, cell_contents(value)))
             return [cell_contents(value)]
-        if isinstance(value, jax.Array):
+        if isinstance(value, jax.core.Tracer | jax.Array):
             return []
         if isinstance(value, np.ndarray):
             if value.flags.writeable or value.base is not None:

@@ -100,13 +100,13 @@ def f(xs):
 
 def f(xs, out):
     for x in xs:
-        out[0] = x
+        out['k'] = x
 
 # output
 
 def f(xs, out):
     def body_2(x):
-        out[0] = x
+        out['k'] = x
     d2s.for_loop(xs, body_2)
 
 

@@ -185,13 +185,13 @@ def f(n):
 
 def f(xs, n):
     if n:
-        xs[0] = n
+        xs['k'] = n
 
 # output
 
 def f(xs, n):
     def then_2():
-        xs[0] = n
+        xs['k'] = n
     def else_2():
         pass
     d2s.cond(n, then_2, else_2)

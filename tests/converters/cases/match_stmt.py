@@ -275,5 +275,5 @@ def f(n, x):
 # until: MatchStmt
 
 def f(match, case):
-    match[case] = 1
+    match['k'] = case
     return match

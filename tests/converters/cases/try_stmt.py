@@ -186,7 +186,7 @@ def f(x):
         def then_4():
             nonlocal y
             y = 1
-            y = x[y]
+            y = d2s.items(x)[y]
         def else_4():
             pass
         d2s.cond(x, then_4, else_4)
