@@ -534,6 +534,37 @@ def object_rebound_or_changed_in_a_while(n):
     return o.n, o.s
 
 
+@case((3,), (0,), error_ok=codes.CHANGE)
+def object_carried_by_a_loop_and_seen_elsewhere(n):
+    o = Box(0, 0)
+    same = o
+    while n > 0:
+        o = Box(o.n + 0.5, n)
+        n = n - 1
+    o.n = 7.0
+    return same.n, o.n
+
+
+@case((3,), (0,))
+def object_carried_by_a_loop_and_its_own(n):
+    o = Box(0, 0)
+    while n > 0:
+        o = Box(o.n + 0.5, n)
+        n = n - 1
+    o.n = o.n + 7.0
+    return o.n, o.s
+
+
+@case((3, 1.0), (0, 2.0), error_ok=codes.CHANGE)
+def two_objects_that_change_places(n, x):
+    a, b = Box(x), Box(2.0)
+    while n > 0:
+        a, b = b, a
+        n = n - 1
+    a.n = 5.0
+    return a.n, b.n
+
+
 @case(*ROWS, error_ok=codes.CHANGE)
 def attribute_new_in_a_loop(xs):
     o = Box(0.0)

@@ -71,10 +71,11 @@ class _LoopJoin(Join):
     def _join_boxes(self, one: Any, other: Any, path: str) -> Any:
         if isinstance(one, Known) and isinstance(other, Known) and one.origin is other.origin:
             return one
-        if isinstance(other, Box) and isinstance(one, Box) and one.identity == id(other.origin):
+        if isinstance(other, Box) and other.origin is not None and other.origin is one.origin:
             return known(other.origin, {})  # the iteration leaves it as it is
         made = super()._join_boxes(one, other, path)
-        if isinstance(made, Box) and isinstance(one, Box) and one.origin is not None:
+        if isinstance(made, Box) and one.origin is not None:
+            made.origin = one.origin
             moved = isinstance(other, Box) and other.origin is not None
             if moved or id(one.origin) not in self.alone:
                 self.aliased.add(made.identity)  # without a trip it is what it was before
@@ -159,8 +160,8 @@ def settle(
                 counted=counted and (bool(extra) or isinstance(plan[0], Hole)),
             )
         except NeedsLast as need:
-            known_already = any(isinstance(s, Last) and s.owner is need.owner for s in shared)
-            if known_already or not need.owner or not any(o is need.owner for o, _ in grown):
+            carried = any(isinstance(s, Last) and s.owner is need.owner for s in shared)
+            if carried or not need.owner or not any(o is need.owner for o, _ in grown):
                 raise
             shared = [*shared, Last(need.owner)]
             plan = [*plan, _holes(boxed(need.owner[-1]), numbers)]
