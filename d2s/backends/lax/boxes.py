@@ -11,6 +11,7 @@ import functools
 import gc
 import sys
 import types
+import weakref
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from typing import Any
@@ -53,7 +54,7 @@ def _holders(value: Any) -> list[tuple[int, dict[Any, Any]]] | None:
         return [(id(value), dict(enumerate(value)))]
     if kind in _DICTS:
         return [(id(value), dict(value))]
-    if not _is_plain(kind):
+    if not _is_plain(kind) or not _is_leaf(kind, value):
         return None
     found: list[tuple[int, dict[Any, Any]]] = []
     attributes = own_dict(value)
@@ -79,8 +80,22 @@ def _is_plain(kind: Any) -> bool:
         return False
     if (params is not None and params.frozen) or hasattr(kind, "__del__"):
         return False
-    empty = object.__new__(kind)
-    return bool(jax.tree_util.all_leaves([empty]))
+    try:
+        object.__new__(kind)
+    except TypeError:
+        return False  # something of C's is in it
+    return True
+
+
+_LEAVES: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
+
+
+def _is_leaf(kind: type, value: Any) -> bool:
+    """Whether jax does not know how to take objects of a class apart."""
+    found = _LEAVES.get(kind)
+    if found is None:
+        found = _LEAVES[kind] = bool(jax.tree_util.all_leaves([value]))
+    return found
 
 
 def made(box: Box, parts: list[Any]) -> Any:
