@@ -36,6 +36,10 @@ ARRAY_MODULES: dict[str, frozenset[str]] = {
 }
 
 
+#: array functions that make one array of a list of them
+PUTS_TOGETHER = frozenset({"stack", "array", "asarray", "concatenate"})
+
+
 def takes_no_functions(root: object, path: tuple[str, ...]) -> bool:
     """Whether ``root.path`` is an array function that never calls back into user code."""
     for name in path[:-1]:

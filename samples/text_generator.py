@@ -1,7 +1,7 @@
 """A character model that writes: an LSTM with its cache in an object, temperature, early end.
 
-`Writer` keeps the cell's memory in attributes, as an interactive program would. Reading a prompt and
-writing a text change it; the loop of `write` ends when the model says so.
+`Writer` keeps the memory of the cell in attributes, as an interactive program would. To read a
+prompt and to write a text change it; the loop of `write` ends when the model says so.
 """
 
 import jax

@@ -166,9 +166,32 @@ def updated(x):
     return "".join(d), d["z"]
 
 
+def entries_in_order(x):
+    d = {"y": x}
+    if x > 0:
+        d["z"] = x
+        d["a"] = 1.0
+    else:
+        d["z"] = 1.0
+        d["a"] = x
+    d["y"] = 0.0
+    return d
+
+
+def entries_in_another_order(x):
+    d = {"y": x}
+    if x > 0:
+        d["z"], d["a"] = x, 1.0
+    else:
+        d["a"], d["z"] = x, 1.0
+    return "".join(d)
+
+
 def test_dicts_keep_their_order():
     check(ordered, (0.0,), (5.0,))
-    check(updated, (0.0,), (5.0,), error_ok="D2S024")
+    check(updated, (0.0,), (5.0,))
+    check(entries_in_order, (1.0,), (-1.0,), vmap=True)
+    check(entries_in_another_order, (1.0,), (-1.0,), error_ok="D2S024")
     out = d2s.to_static(lambda x: {"z": x, "a": x})(jnp.float32(1))
     assert list(out) == ["z", "a"]
 
@@ -497,6 +520,20 @@ def changed_by_c_code(x):
         s.add("neg")
         q.append(1)
     return sorted(s), h, list(q)
+
+
+def pushed_in_a_loop(xs):
+    heap, names = [], set()
+    for i, v in enumerate(xs):
+        heapq.heappush(heap, i)
+        names.add("seen")
+        xs = xs + v
+    return heap, names
+
+
+def test_changes_behind_c_code_in_a_loop_are_seen():
+    rows = jnp.array([1.0, 2.0])
+    check(pushed_in_a_loop, (rows,), (-rows,), error_ok="D2S024")
 
 
 def test_changes_behind_c_code_are_seen():

@@ -1,11 +1,15 @@
 """What is called goes through ``d2s.fn``, which converts a function on first use.
 
-Calls into array libraries stay as they are.
+Calls into array libraries stay as they are, but for those that put a list of arrays together:
+what a loop has appended to a list is one array already.
 
 >>> from d2s.pipeline import example
 >>> print(example('def f(g, x): return jnp.sum(g(x, k=1)) + x.at[0].set(2)'))
 def f(g, x):
     return jnp.sum(d2s.fn(g)(x, k=1)) + x.at[0].set(2)
+>>> print(example('def f(l, x): return jnp.stack(l) + jnp.stack([x, x])'))
+def f(l, x):
+    return d2s.fn(jnp.stack)(l) + jnp.stack([x, x])
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ import gast
 
 from d2s.analysis.scopes import FUNCTIONS, all_nodes, own_nodes
 from d2s.converters.base import Converter
-from d2s.libraries import takes_no_functions
+from d2s.libraries import PUTS_TOGETHER, takes_no_functions
 from d2s.templates import quote_expression
 
 
@@ -27,7 +31,9 @@ class Calls(Converter):
         callee = node.func
         if getattr(callee, "id", "") == "super" and "super" not in self.context.bound:
             return node
-        if self._is_runtime(callee) or self._is_update(callee) or self._is_library(callee):
+        if self._is_runtime(callee) or self._is_update(callee):
+            return node
+        if self._is_library(callee) and not _puts_together(node):
             return node
         if isinstance(callee, gast.Name) and self._is_exception(callee.id):
             return node
@@ -66,6 +72,13 @@ class Calls(Converter):
             return False
         module = self.context.globals.get(root.id)
         return module is not None and takes_no_functions(module, tuple(reversed(path)))
+
+
+def _puts_together(node: gast.Call) -> bool:
+    """Whether a call may make one array of a list that has grown."""
+    kinds = (gast.Name, gast.Attribute, gast.Subscript, gast.Call, gast.BinOp, gast.ListComp)
+    name = getattr(node.func, "attr", "")
+    return name in PUTS_TOGETHER and bool(node.args) and isinstance(node.args[0], kinds)
 
 
 def name_super(tree: gast.AST, is_method: bool) -> None:

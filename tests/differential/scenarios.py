@@ -1,10 +1,9 @@
 """Which programs show which item of the checklist of language constructs, by its number.
 
-A word with a dash is a program of the corpus, `kind-name`; a path is a file of tests. The numbers
-138 to 144 are about lists that grow, and are not in this table yet.
+A word with a dash is a program of the corpus, `kind-name`; a path is a file of tests.
 """
 
-NUMBERS = (*range(1, 138), *range(145, 193))
+NUMBERS = tuple(range(1, 193))
 
 #: items about something that d2s does not have
 WITHOUT = {
@@ -168,6 +167,15 @@ SCENARIOS = {
     135: "state-variable_and_literal_subscripts state-slice_kept_in_a_local",
     136: "state-object_made_in_a_loop_is_local",
     137: "state-properties_are_read_only_where_the_program_reads state-objects_that_nobody_touches",
+    # lists
+    138: "boxes-append_in_a_static_loop boxes-append_and_stack boxes-all_ways_to_put_rows_together",
+    139: "boxes-append_in_a_while boxes-append_until_a_break",
+    140: "boxes-lists_of_lists boxes-length_read_in_the_loop boxes-window_that_moves",
+    141: "boxes-pop_on_both_sides boxes-pop_and_insert_in_a_loop boxes-window_that_moves",
+    142: "boxes-append_to_attributes_and_entries boxes-append_in_a_helper "
+    "boxes-append_by_a_method_that_was_kept",
+    143: "boxes-extend_and_add_in_place boxes-pop_on_both_sides boxes-length_read_in_the_loop",
+    144: "boxes-append_in_no_trip boxes-append_of_empty_rows boxes-stack_of_what_does_not_stack",
     # calls
     156: "calls-arguments_of_every_kind functions-every_kind_of_argument calls-clashing_keywords",
     157: "calls-calls_in_arguments_and_chains functions-call_in_argument_and_chain",
@@ -197,8 +205,10 @@ SCENARIOS = {
     149: "items-every_part_once_and_in_order items-the_old_item_is_read_before_the_value",
     150: "items-one_item_of_a_grid items-arrays_in_objects_lists_and_dicts",
     151: "items-swapped items-several_targets items-chained_and_annotated",
-    152: "items-deleted_items",
-    153: "items-lists_and_dicts_stay_the_same_objects items-numpy_arrays_of_static_items "
+    152: "items-deleted_items boxes-entries_and_attributes_deleted_together "
+    "boxes-keys_popped_and_deleted",
+    153: "boxes-written_entries_keep_identity boxes-append_on_both_sides "
+    "items-lists_and_dicts_stay_the_same_objects items-numpy_arrays_of_static_items "
     "items-numpy_array_with_two_names items-numpy_array_with_a_view",
     154: "tests/backends/test_items.py items-values_that_do_not_fit",
     155: "items-windows_inside items-windows_of_a_grid items-tuples_ellipsis_and_none",

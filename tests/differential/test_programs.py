@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from . import (
+    programs_boxes,
     programs_calls,
     programs_comprehensions,
     programs_del,
@@ -43,6 +44,7 @@ MODULES = (
     programs_scopes,
     programs_state,
     programs_items,
+    programs_boxes,
     programs_comprehensions,
     programs_functions,
     programs_calls,

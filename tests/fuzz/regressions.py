@@ -292,3 +292,13 @@ def fails_twice_in_a_finally(x):
         a = b = 0
     finally:
         raise ZeroDivisionError(f"at {b}")
+
+
+# found by hand: an object made in a branch held a value of the branch when it came out of it
+@found(lambda: (jnp.float32(1.5),), lambda: (jnp.float32(-2.0),))
+def object_after_a_return(x):
+    if x > 0:
+        return x
+    o = Box(x * 2)
+    x = x + 1
+    return o.n + x

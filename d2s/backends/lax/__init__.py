@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import types
+from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 from jax._src.core import eval_trace, trace_ctx
 
 from d2s.backends.lax import (
+    appended,
     branches,
     channels,
     handlers,
@@ -29,6 +31,7 @@ from d2s.backends.lax.compiled import Compiled
 from d2s.backends.lax.math_calls import MATH
 from d2s.backends.lax.numpy_calls import call_for, method_for
 from d2s.backends.lax.sequences import refuse_outer_iterator
+from d2s.backends.lax.watch import changes
 from d2s.backends.protocol import Backend, Handler, Thunk
 from d2s.backends.python import PythonBackend
 from d2s.conversion import is_made_inside
@@ -57,6 +60,7 @@ class LaxBackend(PythonBackend):
         state: tuple[Any, ...],
     ) -> Any:
         if self.is_traced(test):
+            channels.begin()
             return branches.cond(test, then, orelse, state)
         return super().cond(test, then, orelse, state)
 
@@ -65,6 +69,7 @@ class LaxBackend(PythonBackend):
     ) -> tuple[Any, ...]:
         if not self.staging():
             return super().while_loop(test, body, state)
+        channels.begin()
         return loops.while_loop(test, body, state)
 
     def for_loop(
@@ -76,6 +81,7 @@ class LaxBackend(PythonBackend):
     ) -> tuple[Any, ...]:
         if not self.staging():
             return super().for_loop(iterable, body, state, test)
+        channels.begin()
         return loops.for_loop(iterable, body, state, test)
 
     def try_except(self, body: Thunk, handlers_: tuple[Handler, ...], orelse: Thunk | None) -> None:
@@ -213,6 +219,8 @@ class LaxBackend(PythonBackend):
         if special is not None:
             return special(*args, **kwargs)
         if isinstance(function, types.BuiltinMethodType):
+            if isinstance(function.__self__, _CONTAINERS) and channels.watches():
+                changes[id(function.__self__)] = channels.where()
             if function.__name__ == "sort" and type(function.__self__) is list:
                 return ordering.sort(function.__self__)(*args, **kwargs)
             formats = isinstance(function.__self__, str) and function.__name__ == "format"
@@ -246,7 +254,7 @@ class LaxBackend(PythonBackend):
     def around(self, function: Any, change: Callable[[Any], Any]) -> Any:
         special = _LIBRARY.get(function) if _is_hashable(function) else None
         special = special or call_for(function, change) or method_for(function)
-        return special or wrappers.around(function, change)
+        return special or appended.together(wrappers.around(function, change))
 
     def is_internal(self, error: BaseException) -> bool:
         if not self.staging():
@@ -270,6 +278,7 @@ class LaxBackend(PythonBackend):
         return Compiled(original)
 
 
+_CONTAINERS = (list, dict, set, deque)
 #: functions of Python's libraries that need run-time values
 _LIBRARY = {**MATH, **OPERATORS}
 

@@ -5,15 +5,53 @@ from __future__ import annotations
 import dis
 import sys
 import types
+from collections import deque
 from typing import Any
 
 from d2s.backends.lax import channels
 from d2s.backends.lax.trees import Difference, Leaf, describe
+from d2s.backends.lax.watch import WHOLE, Slot, Watch
 from d2s.conversion import is_block
-from d2s.errors import Error, Site, StagingError
+from d2s.errors import Site, StagingError
 
 
-def difference(found: Difference, names: list[str], prefix: str, what: str, site: Site) -> Error:
+def change(found: Difference, slot: Slot, watch: Watch, rest: str, what: str) -> StagingError:
+    """The error for a place whose contents on two ways do not fit together."""
+    first, second = what.split("|")
+    one, other = describe(_shown(found.one)), describe(_shown(found.other))
+    sides = f"\n  {first}: {one}\n  {second}: {other}"
+    label = watch.label_of(slot)
+    if slot.key is not WHOLE or rest:
+        code = found.mismatch.code
+        if code == "D2S010" and second.startswith("after"):
+            code = "D2S011"
+        return StagingError(
+            f"{label}{rest}: {found.mismatch.why}{sides}",
+            code=code,
+            site=channels.where(),
+            fix=found.mismatch.fix,
+        )
+    if found.mismatch.why.endswith("order"):
+        return StagingError(
+            f"{label}: {found.mismatch.why}{sides}",
+            code="D2S024",
+            site=channels.change_of(slot.owner),
+            fix=found.mismatch.fix,
+        )
+    fix = "the same entries both ways, with a value that says that there is none"
+    if isinstance(slot.owner, list | deque):
+        fix = "an array of fixed size, written at an index, and a counter"
+    return StagingError(
+        f"{label} gets more or fewer entries where that depends on a run-time value{sides}",
+        code="D2S024",
+        site=channels.change_of(slot.owner),
+        fix=fix,
+    )
+
+
+def difference(
+    found: Difference, names: list[str], prefix: str, what: str, site: Site
+) -> StagingError:
     """The error for a variable whose two sides do not fit together."""
     path = found.path.removeprefix(prefix)
     name, rest = _variable(path, names)
@@ -58,6 +96,14 @@ def target_names() -> list[str]:
             # what a block returns is assigned where the block is used
         frame = frame.f_back
     return []
+
+
+def assigned_here() -> list[str] | None:
+    """The names that the block running now assigns the result of its op to; None for a return."""
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None and not channels.is_user_code(frame.f_code):
+        frame = frame.f_back
+    return [] if frame is None else _assigned_next(frame)
 
 
 def _assigned_next(frame: types.FrameType) -> list[str] | None:

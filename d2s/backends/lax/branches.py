@@ -9,8 +9,10 @@ import jax
 import jax.numpy as jnp
 
 from d2s.backends.lax import aliases, channels
-from d2s.backends.lax.blame import difference, target_names
+from d2s.backends.lax.blame import change, difference, target_names
+from d2s.backends.lax.boxes import content
 from d2s.backends.lax.channels import Halt
+from d2s.backends.lax.ownership import alone
 from d2s.backends.lax.regions import (
     Region,
     failures,
@@ -20,8 +22,8 @@ from d2s.backends.lax.regions import (
     scalar_predicate,
     trace,
 )
-from d2s.backends.lax.trees import FILLER, Difference, Join, Joined, Kept, Out, map_leaves
-from d2s.backends.lax.watch import Watch
+from d2s.backends.lax.trees import FILLER, Difference, Join, Joined, Out, map_leaves
+from d2s.backends.lax.watch import WHOLE, Slot, Watch
 from d2s.errors import StagingError
 
 #: equations that may run although their value is not needed
@@ -35,7 +37,9 @@ def cond(
 ) -> Any:
     """`lax.cond` of two pieces of code, with everything they wrote, and their failures, joined."""
     predicate = scalar_predicate(test)
+    only = alone(then, state)
     watch = Watch(then, orelse, *state)
+    watch.alone = only
     one = trace(lambda: then(*state), [], watch)
     other = trace(lambda: orelse(*state), [], watch)
     return join_branches(predicate, one, other, watch)
@@ -74,37 +78,37 @@ def _join(
     regions: list[Region], choose: Callable[[list[Callable[[], list[Any]]]], Any], before: Watch
 ) -> Any:
     """One of several traced pieces of code runs; their results, writes and failures are joined."""
-    slots = {key: slot for region in regions for key, slot in region.slots.items()}
+    slots = changed_places(regions)
     told = sorted({n for region in regions for n in region.payload})
     scope = channels.current()
     # a handler sees what was written before a failure; the code that goes on does not
     seen = scope is not None and scope.observed and any(region.raised for region in regions)
     joining = Join()
-    _keep_containers(regions, before)
+    tree: Any
     tree, *others = (_results(region, slots, told, seen) for region in regions)
     replaced: list[Any] = []
+    aliased: set[Any] = set()
     try:
         for other in others:
-            joining = Join()
+            joining = Join(before.alone)
             tree = joining.join(map_leaves(_so_far, tree), other)
             replaced += joining.replaced
+            aliased |= joining.aliased
     except Difference as found:
-        names = target_names()
-        what = "when the condition holds|otherwise"
-        raise difference(found, names, "[0]", what, channels.where()) from None
+        raise _blamed(found, slots, before) from None
     outs: list[Any] = []
     if joining.dynamic or any(region.effects for region in regions):
         outs = choose([_branch(n, regions, joining.dynamic) for n in range(len(regions))])
-    value, contents, at_failure, code, payload = fill(tree, outs)
-    channels.joined((value, *contents), replaced, before)
-    places = [slot for slot, _ in slots.values()]
-    for slot, content in zip(places, at_failure if seen else contents, strict=True):
-        slot.set(content)
+    memo: dict[Any, Any] = {}
+    value, contents, at_failure, code, payload = fill(tree, outs, memo)
+    channels.joined([*replaced, *(memo[identity] for identity in aliased if identity in memo)])
+    for slot, held in zip(slots, at_failure if seen else contents, strict=True):
+        slot.set(held)
     if any(region.code is not None for region in regions):
         numbers = set().union(*(region.numbers for region in regions))
         channels.report(code, payload, numbers, failures())
-    for slot, content in zip(places, contents, strict=True):
-        slot.set(content)
+    for slot, held in zip(slots, contents, strict=True):
+        slot.set(held)
     for array in {id(a): a for region in regions for a in region.spent}.values():
         aliases.spend(array)
     _link(regions, joining.dynamic, outs)
@@ -123,31 +127,15 @@ def _link(regions: list[Region], leaves: list[Joined], outs: list[Any]) -> None:
             aliases.link(value, side.same_as if isinstance(side, Out) else side)
 
 
-def _keep_containers(regions: list[Region], before: Watch) -> None:
-    """What every piece gives back as the very same list, dict or object is not a new one.
-
-    What was changed in it is known by its slots.
-    """
-    ended = [region for region in regions if not region.raised]
-    if not ended:
-        return
-    raws = [region.raw for region in ended]
-    if all(type(raw) is tuple and len(raw) == len(raws[0]) for raw in raws):
-        kept = [_kept(parts, before) for parts in zip(*raws, strict=True)]
-        for region in ended:
-            parts = zip(kept, region.value, strict=True)
-            region.value = tuple(own if keep is None else keep for keep, own in parts)
-        return
-    keep = _kept(tuple(raws), before)
-    if keep is not None:
-        for region in ended:
-            region.value = keep
-
-
-def _kept(values: tuple[Any, ...], before: Watch) -> Kept | None:
-    first = values[0]
-    same = all(value is first for value in values)
-    return Kept(first) if same and channels.is_mutable(first) and before.knows(first) else None
+def _blamed(found: Difference, slots: list[Slot], before: Watch) -> StagingError:
+    """The error for two sides that do not fit together."""
+    what = "when the condition holds|otherwise"
+    part, _, rest = found.path[1:].partition("]")
+    if part not in ("1", "2"):
+        return difference(found, target_names(), "[0]", what, channels.where())
+    number, _, rest = rest[1:].partition("]")
+    slot = slots[int(number)]
+    return change(found, slot, before, rest, what)
 
 
 def _so_far(leaf: Any) -> Any:
@@ -175,11 +163,15 @@ def _side(leaf: Joined, number: int, last: int) -> Any:
     return side
 
 
-def _results(region: Region, slots: dict[Any, Any], told: list[int], seen: bool) -> tuple[Any, ...]:
-    at_failure = [
-        region.slots[key][1] if key in region.slots else slot.get()
-        for key, (slot, _) in slots.items()
-    ]
+def changed_places(regions: list[Region]) -> list[Slot]:
+    """The places that some region changed; one that is all of a list has those inside it."""
+    slots = {key: slot for region in regions for key, (slot, _) in region.slots.items()}
+    whole = {key[0] for key in slots if key[1] is WHOLE}
+    return [slot for key, slot in slots.items() if key[1] is WHOLE or key[0] not in whole]
+
+
+def _results(region: Region, slots: list[Slot], told: list[int], seen: bool) -> tuple[Any, ...]:
+    at_failure = [content(slot, region.slots) for slot in slots]
     contents = [FILLER for _ in slots] if region.raised else at_failure
     payload = {n: region.payload.get(n, FILLER) for n in told}
     code = 0 if region.code is None else region.code

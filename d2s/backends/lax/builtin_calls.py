@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from d2s.backends.lax import channels, kinds, ordering
+from d2s.backends.lax.appended import Recorder
 from d2s.backends.lax.branches import cond
 from d2s.backends.lax.casts import (
     has_traced,
@@ -80,6 +81,8 @@ def _reversed(iterable: Any) -> Any:
 def _len(value: Any) -> Any:
     if isinstance(value, Sequence):
         return value.length
+    if isinstance(value, Recorder):
+        return value.length()
     return len(value)
 
 

@@ -6,7 +6,7 @@ is the graph that runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +15,10 @@ import numpy as np
 from jax.core import Tracer
 
 from d2s.backends.lax import aliases, channels
-from d2s.backends.lax.blame import difference
-from d2s.backends.lax.dtypes import NUMBERS, Mismatch, Type, cast, is_dynamic, type_of
+from d2s.backends.lax.appended import NeedsLast
+from d2s.backends.lax.blame import change, difference
+from d2s.backends.lax.boxes import boxed, content, known, opened
+from d2s.backends.lax.dtypes import NUMBERS, Mismatch, Type, is_dynamic, type_of
 from d2s.backends.lax.regions import (
     Region,
     leaf_value,
@@ -24,37 +26,22 @@ from d2s.backends.lax.regions import (
 )
 from d2s.backends.lax.trees import (
     FILLER,
+    Box,
     Difference,
     Filler,
     Join,
     Joined,
-    Kept,
-    Leaf,
+    Known,
     Out,
     leaves,
     map_leaves,
-    nodes,
 )
-from d2s.backends.lax.watch import Slot, Watch
+from d2s.backends.lax.trips import Hole, Last, State, Trip
+from d2s.backends.lax.watch import WHOLE, Slot, Watch
 from d2s.errors import StagingError
 from d2s.values import Maybe, Unbound
 
-State = tuple[Any, ...]
 CODE = Type((), jnp.dtype("int32"), False)
-
-
-class Hole(Leaf):
-    """A leaf of the state that the loop may carry: its value before the loop, its type in it."""
-
-    def __init__(self, init: Any, kind: Type) -> None:
-        self.init, self.type = init, kind
-
-    def before(self) -> Any:
-        if isinstance(self.init, Filler):
-            return self.type.zeros()
-        # jax would keep a reference to a NumPy array, which may be written later
-        init = self.init.copy() if isinstance(self.init, np.ndarray) else self.init
-        return cast(init, self.type)
 
 
 class _LoopJoin(Join):
@@ -83,6 +70,20 @@ class _LoopJoin(Join):
                 return super().join(init, other, path)
         return super().join(one, other, path)
 
+    def _join_boxes(self, one: Any, other: Any, path: str) -> Any:
+        if isinstance(one, Known) and isinstance(other, Known) and one.origin is other.origin:
+            return one
+        if isinstance(other, Box) and other.origin is not None and other.origin is one.origin:
+            return known(other.origin, {})  # the iteration leaves it as it is
+        made = super()._join_boxes(one, other, path)
+        if isinstance(made, Box) and one.origin is not None:
+            made.origin = one.origin
+            moved = isinstance(other, Box) and other.origin is not None
+            if moved or id(one.origin) not in self.alone:
+                self.aliased.add(made.identity)  # without a trip it is what it was before
+                self.replaced.append(one.origin)
+        return made
+
     def _filled(self, value: Any, first: bool, path: str) -> Any:
         if first:
             return super()._filled(value, first, path)
@@ -101,9 +102,11 @@ class Plan:
     carried: list[Joined]
     slots: list[Slot]
     with_code: bool
-    #: what existed before the loop, and the containers that its state replaces
-    before: Watch
+    #: lists, dicts and objects that its state replaces, and identities of those that replace them
     replaced: list[Any]
+    aliased: set[Any]
+    #: lists that it appends to, and what it appends in one trip
+    appended: list[tuple[list[Any], Any]]
 
     def refuse_other_reads(self, region: Region) -> None:
         """An array that an iteration writes must not be read in the loop under another name."""
@@ -158,6 +161,7 @@ def settle(
     numbers: bool,
     code_inside: bool,
     counted: bool,
+    stacks: bool,
 ) -> Plan:
     """Trace the body until the types of the state no longer change.
 
@@ -165,71 +169,63 @@ def settle(
     numbers      treat Python numbers as carried from the start
     code_inside  the body must see the error code of earlier iterations
     counted      the first input of the body is the position of the loop
+    stacks       what each iteration appends to a list may come out as one array
     """
     shared: list[Slot] = []
-    plan = [
-        Kept(value) if channels.is_mutable(value) else _holes(value, numbers) for value in state
-    ]
+    grown: list[tuple[list[Any], int]] = []
+    plan = [_holes(boxed(value), numbers) for value in state]
     with_code = False
     for _ in range(2 * len(leaves(list(state))) + 12):
         holes = [leaf for leaf in leaves(plan) if isinstance(leaf, Hole)]
-
-        def run(*inputs: Any, plan: list[Any] = plan, holes: list[Hole] = holes) -> Any:
-            values = given(plan, holes, inputs[len(extra) :])
-            for slot, value in zip(shared, values[len(state) :], strict=True):  # noqa: B023
-                slot.set(value)
-            kept = [isinstance(part, Kept) for part in plan[: len(state)]]
-            own = [v.value if isinstance(v, Kept) else v for v in values[: len(state)]]
-            copies = [v for v, is_kept in zip(own, kept, strict=True) if not is_kept and nodes(v)]
-            carried = Watch(*copies)
-            after = list(body(*inputs[: len(extra)], *own))
-            if not carried.is_unchanged():
-                raise StagingError(
-                    "a list, dict or object that a loop carries is changed in place in it; other "
-                    "names of it would not see the change",
-                    code="D2S024",
-                    site=channels.where(),
-                    fix="a new list, dict or object instead of the change in place",
-                )
-            return after
-
+        trip = Trip(body, plan, holes, shared, grown, watch, len(extra), state)
         kinds = [CODE] * with_code + extra + [hole.type for hole in holes]
         stand_for = [None] * (with_code + len(extra)) + holes
         counts = all(map(_counts_from_near, holes))
-        region = trace(
-            run,
-            kinds,
-            watch,
-            stand_for=stand_for,
-            with_code=with_code,
-            carries=True,
-            counts=counts,
-            counted=counted and (bool(extra) or isinstance(plan[0], Hole)),
-        )
-        more = [
-            slot
-            for key, (slot, _) in region.slots.items()
-            if key not in {s.identity for s in shared}
-        ]
+        try:
+            region = trace(
+                trip.run,
+                kinds,
+                watch,
+                stand_for=stand_for,
+                with_code=with_code,
+                carries=True,
+                counts=counts,
+                counted=counted and (bool(extra) or isinstance(plan[0], Hole)),
+            )
+        except NeedsLast as need:
+            carried = any(isinstance(s, Last) and s.owner is need.owner for s in shared)
+            if carried or not need.owner or not any(o is need.owner for o, _ in grown):
+                raise
+            shared = [*shared, Last(need.owner)]
+            plan = [*plan, _holes(boxed(need.owner[-1]), numbers)]
+            continue
+        if trip.changed:
+            before = [*state, *(slot.get() for slot in shared)]
+            for n in trip.changed:
+                plan[n] = known(before[n], {})
+            continue
+        more = _new_places(region, shared)
         if more:
-            shared += more
-            plan += [_holes(slot.get(), numbers) for slot in more]
+            lists = [s for s in more if stacks and _grows(s, region, grown)]
+            grown += [
+                (s.owner, len(region.slots[s.identity][1].parts) - len(s.owner)) for s in lists
+            ]
+            more = [s for s in more if s not in lists]
+            whole = {s.identity[0] for s in more if s.key is WHOLE}
+            kept = [n for n, s in enumerate(shared) if s.identity[0] not in whole]
+            plan = [*plan[: len(state)], *(plan[len(state) + n] for n in kept)]
+            shared = [*(shared[n] for n in kept), *more]
+            plan += [_holes(_before(slot), numbers) for slot in more]
             continue
         if region.code is not None and code_inside and not with_code:
             with_code = True
             continue
-        rebound = _rebound(plan[: len(state)], region)
-        if rebound:
-            plan = [_holes(v.value, numbers) if v in rebound else v for v in plan]
-            continue
-        result = _state_after(region, shared, len(state), plan)
-        joining = _LoopJoin()
+        result = _state_after(region, shared, len(state))
+        joining = _LoopJoin(watch.alone)
         try:
             tree = joining.join(plan, result)
         except Difference as found:
-            labels = names + [f"variable {n + 1}" for n in range(len(plan) - len(names))]
-            what = "before the loop|after an iteration"
-            raise difference(found, labels, "", what, channels.where()) from None
+            raise _blamed(found, names, len(state), shared, watch) from None
         if _only_strengthens(joining.dynamic, region):
             # from the second trip on they are array elements; the graph is the same
             changed = [j for j in joining.dynamic if j.type != j.sides[0].type]
@@ -242,13 +238,15 @@ def settle(
             if stronger is None:
                 continue
             region = stronger
-            joining = _LoopJoin()
-            tree = joining.join(plan, _state_after(region, shared, len(state), plan))
+            joining = _LoopJoin(watch.alone)
+            tree = joining.join(plan, _state_after(region, shared, len(state)))
         if all(isinstance(j.sides[0], Hole) and j.type == j.sides[0].type for j in joining.dynamic):
-            whole = [v for v, part in zip(state, plan, strict=False) if type(part) is not Kept]
-            before = (*whole, *(s.get() for s in shared))
-            replaced = [*joining.replaced, *(v for value in before for v in nodes(value))]
-            return Plan(region, holes, tree, joining.dynamic, shared, with_code, watch, replaced)
+            owners = [owner for owner, _ in grown]
+            appended = [] if region.raised else zip(owners, region.value[len(state) :], strict=True)
+            return Plan(
+                *(region, holes, tree, joining.dynamic, shared, with_code),
+                *(joining.replaced, joining.aliased, list(appended)),
+            )
         plan = map_leaves(_next_hole, tree)
     raise StagingError(
         f"the types of {', '.join(names)} do not settle",
@@ -288,14 +286,6 @@ def _only_strengthens(changes: list[Joined], region: Region) -> bool:
     )
 
 
-def _rebound(plan: list[Any], region: Region) -> list[Any]:
-    """Lists, dicts and objects of the state in whose place an iteration puts another one."""
-    if region.raised:
-        return []
-    pairs = zip(plan, region.raw, strict=True)
-    return [part for part, new in pairs if isinstance(part, Kept) and new is not part.value]
-
-
 def _is_seen_in(array: Any, const: Any) -> bool:
     """Whether a constant of a graph is an array, or a view of it."""
     if const is array:
@@ -303,22 +293,56 @@ def _is_seen_in(array: Any, const: Any) -> bool:
     return isinstance(const, Tracer) and any(base is array for base in aliases.bases(const))
 
 
-def _state_after(region: Region, slots: list[Slot], count: int, plan: list[Any]) -> list[Any]:
+def _state_after(region: Region, slots: list[Slot], count: int) -> list[Any]:
     """State and shared names after an iteration; after one that fails, the shared names alone."""
-    state = [FILLER] * count if isinstance(region.value, Filler) else region.value
-    state = [
-        part if isinstance(part, Kept) else value for part, value in zip(plan, state, strict=False)
-    ]
-    shared = [
-        region.slots[slot.identity][1] if slot.identity in region.slots else slot.get()
-        for slot in slots
-    ]
-    return [*state, *shared]
+    state = [FILLER] * count if isinstance(region.value, Filler) else region.value[:count]
+    return [*state, *(content(slot, region.slots) for slot in slots)]
 
 
-def given(plan: list[Any], holes: list[Hole], inputs: Iterable[Any]) -> list[Any]:
-    """The plan with values in its holes."""
-    return replaced_leaves(plan, dict(zip(map(id, holes), inputs, strict=True)))
+def _new_places(region: Region, shared: list[Slot]) -> list[Slot]:
+    """The places that an iteration changed and the loop does not carry yet."""
+    places = {slot.identity for slot in shared}
+    return [
+        slot
+        for key, (slot, _) in region.slots.items()
+        if key not in places and (key[0], WHOLE) not in places
+    ]
+
+
+def _before(slot: Slot) -> Any:
+    now = slot.get()
+    return opened(now) if slot.key is WHOLE else boxed(now)
+
+
+def _blamed(
+    found: Difference, names: list[str], count: int, shared: list[Slot], watch: Watch
+) -> StagingError:
+    what = "before the loop|after an iteration"
+    number, _, rest = found.path[1:].partition("]")
+    if not number.isdigit() or int(number) < count:
+        return difference(found, names, "", what, channels.where())
+    slot = shared[int(number) - count]
+    return change(found, slot, watch, rest, what)
+
+
+def _grows(slot: Slot, region: Region, grown: list[tuple[list[Any], int]]) -> bool:
+    """Whether an iteration did nothing to a list but append to it."""
+    owner = slot.owner
+    if (
+        type(owner) is not list
+        or slot.key is not WHOLE
+        or any(owner is other for other, _ in grown)
+    ):
+        return False
+    parts = region.slots[slot.identity][1].parts
+    return len(parts) > len(owner) and all(map(is_same, owner, parts))
+
+
+def is_same(before: Any, now: Any) -> bool:
+    """Whether a leaf is what it was before."""
+    if isinstance(now, Known):
+        return now.origin is (before.origin if isinstance(before, Known) else before)
+    return now.same_as is before if isinstance(now, Out) else now is before
 
 
 def replaced_leaves(plan: list[Any], by: dict[int, Any]) -> list[Any]:

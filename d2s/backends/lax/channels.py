@@ -23,10 +23,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import take_current_trace
 
-from d2s.backends.lax.trees import Leaf, children, leaves, map_leaves
-from d2s.backends.lax.watch import Slot, Watch
+from d2s.backends.lax.trees import Leaf, leaves, map_leaves
+from d2s.backends.lax.watch import Slot, Watch, changes
 from d2s.conversion import is_made_code
-from d2s.errors import IntegerOverflow, RunTimeError, Site
+from d2s.errors import IntegerOverflow, RunTimeError, Site, StagingError
 from d2s.libraries import is_library_file
 from d2s.values import Watching
 
@@ -176,6 +176,7 @@ class Scope:
         self.numbers |= numbers
         if self.observed and self.watch is not None:
             now = {slot.identity: (slot, slot.get()) for slot in self.watch.places()}
+            now |= {slot.identity: (slot, None) for slot in self.watch.wholes()}
             self.snapshots.append((self.code, now))
 
     def holds(self, value: Any) -> bool:
@@ -354,30 +355,58 @@ def with_twins(twins: Any) -> Iterator[None]:
         _stack.twins = before
 
 
-def joined(value: Any, replaced: list[Any], before: Watch | None) -> None:
-    """Containers in `value` stand for those in `replaced` now, which other names may still have.
+def joined(containers: list[Any]) -> None:
+    """Of these lists, dicts and objects, some stand for others now, which other names may have.
 
-    A change in place of either would have to be one of the other, or not, as a run-time value
+    A change in place of one would have to be one of the other, or not, as a run-time value
     wills: it is refused when the function ends.
     """
-    if _stack.scopes:
-        fresh = [c for c in _mutable_containers(value) if before is None or not before.knows(c)]
-        old = [c for c in replaced if is_mutable(c) and (before is None or before.knows(c))]
-        _stack.scopes[0].joined += [Watch(container) for container in (*fresh, *old)]
+    if not _stack.scopes and containers:
+        kind = type(containers[0]).__name__
+        raise StagingError(
+            f"a {kind} that other names may have, too, is replaced or not as a run-time value "
+            "wills; outside a static function nobody could see a change of it",
+            code="D2S024",
+            site=where(),
+            fix=f"d2s.to_static around the function, or a new {kind} on every way",
+        )
+    if containers:
+        _stack.scopes[0].joined += [Watch(container) for container in containers]
 
 
-def _mutable_containers(value: Any) -> Iterator[Any]:
-    parts = children(value)
-    if parts is not None:
-        if is_mutable(value):
-            yield value
-        for _, part in parts[0]:
-            yield from _mutable_containers(part)
+def is_any_observed(owners: list[Any]) -> bool:
+    """Whether somebody who sees what was written before a failure can get to one of these."""
+    for scope in _stack.scopes if owners else ():
+        if scope.observed and scope.watch is not None:
+            held = Watch(*(slot.owner for slot in scope.watch.places()))
+            held.add([slot.get() for slot in scope.watch.places()])
+            if any(held.knows(owner) for owner in owners):
+                return True
+    return False
 
 
-def is_mutable(value: Any) -> bool:
-    params = getattr(value, "__dataclass_params__", None)
-    return isinstance(value, list | dict) or (params is not None and not params.frozen)
+def begin() -> None:
+    """A staged block begins: outside of all others, what was changed before is of no interest."""
+    if not _stack.watches:
+        changes.clear()
+
+
+def change_of(owner: Any) -> Site:
+    """The line that changed something last, if a method did it; else the one that is running."""
+    return changes.get(id(owner)) or where()
+
+
+def refuse_aliases(scope: Scope, name: str) -> None:
+    """Refuse changes in place of what was joined."""
+    for watch in scope.joined:
+        for owner, _ in watch.changed():
+            raise StagingError(
+                f"{name} changes {watch.label(owner)} in place that came out of, or went into, a "
+                "branch or loop on a run-time value; who else sees the change cannot be known",
+                code="D2S024",
+                site=changes.get(id(owner)),
+                fix="a new list, dict or object instead of the change in place",
+            )
 
 
 def report(code: Any, payload: dict[int, list[Any]], numbers: set[int], failures: Failures) -> None:

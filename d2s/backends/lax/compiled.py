@@ -397,7 +397,7 @@ class Compiled(StaticFunction):
                         raise
                     scope.fail(error)
             _refuse_changes(outside, twins, self._name)
-            _refuse_aliases(channels.root().joined, self._name)
+            channels.refuse_aliases(channels.root(), self._name)
             results = Results(twins, outside)
             build = results.of(value)
             writes = results.writes(scope)
@@ -475,17 +475,6 @@ def _refuse_changes(outside: Watch, twins: Twins, name: str) -> None:
             code="D2S024",
             fix="return the new value and store it outside",
         )
-
-
-def _refuse_aliases(joined: list[Watch], name: str) -> None:
-    for watch in joined:
-        for owner, _ in watch.changed():
-            raise StagingError(
-                f"{name} changes {watch.label(owner)} in place that came out of, or went into, a "
-                "branch or loop on a run-time value; who else sees the change cannot be known",
-                code="D2S024",
-                fix="a new list, dict or object instead of the change in place",
-            )
 
 
 def _needs_value(error: Exception) -> StagingError:

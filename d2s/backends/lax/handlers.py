@@ -24,7 +24,7 @@ from d2s.backends.lax.regions import (
     scalar_predicate,
     select,
 )
-from d2s.backends.lax.watch import Slot, Watch
+from d2s.backends.lax.watch import WHOLE, Slot, Watch
 from d2s.backends.protocol import Handler, Thunk
 from d2s.backends.python import handler_of
 from d2s.errors import Error, Site, StagingError
@@ -223,7 +223,9 @@ def _handler_of(kind: type[BaseException], handlers: tuple[Handler, ...]) -> Any
 def _written_before_failure(scope: Scope, watch: Watch) -> list[tuple[Slot, Any, Any]]:
     """The shared names, what they hold when the body went through, and what when it failed."""
     found = []
-    for slot in watch.places():
+    grown = [slot for slot in watch.slots() if slot.key is WHOLE]
+    owners = {slot.identity[0] for slot in grown}
+    for slot in (*(s for s in watch.places() if s.identity[0] not in owners), *grown):
         now = slot.get()
         then = at_failure(scope, slot, now)
         if then is not now:

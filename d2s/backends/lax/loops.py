@@ -11,8 +11,11 @@ import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr
 
 from d2s.backends.lax import channels
-from d2s.backends.lax.carry import CODE, Hole, Plan, State, given, settle
+from d2s.backends.lax.appended import items_of
+from d2s.backends.lax.boxes import boxed, build
+from d2s.backends.lax.carry import CODE, Plan, is_same, settle
 from d2s.backends.lax.dtypes import NUMBERS, Type, cast, type_of
+from d2s.backends.lax.ownership import alone
 from d2s.backends.lax.regions import (
     Region,
     failures,
@@ -30,17 +33,20 @@ from d2s.backends.lax.sequences import (
     refuse_outer_iterator,
 )
 from d2s.backends.lax.trees import (
+    Box,
     Difference,
     Filler,
     Joined,
-    Kept,
     Out,
+    Rows,
+    children,
     leaves,
     map_leaves,
 )
+from d2s.backends.lax.trips import Hole, State, given
 from d2s.backends.lax.unrolled import as_tuple, unroll
 from d2s.backends.lax.watch import Watch
-from d2s.errors import Error
+from d2s.errors import Error, StagingError
 from d2s.values import Maybe
 
 Body = Callable[..., Any]
@@ -51,6 +57,13 @@ def _names(body: Body, skip: int) -> list[str]:
     return list(code.co_varnames[skip : code.co_argcount])
 
 
+def _watch(body: Body, state: State, skip: int, *others: Any) -> Watch:
+    only = alone(body, state, skip)
+    watch = Watch(*others, body, *state)
+    watch.alone = only
+    return watch
+
+
 # -- while ----------------------------------------------------------------------------------------
 
 
@@ -58,7 +71,7 @@ def while_loop(test: Body, body: Body, state: State) -> State:
     """Python's loop while the test is known; one staged loop from where it is not."""
     if not channels.in_trial():
         # inside the trial of a loop around, nothing stays: trips that are known may just run
-        watch = Watch(test, body, *state)
+        watch = _watch(body, state, 0, test)
         if _reaches_traced(watch) and _becomes_traced(test, body, state, watch):
             return _stage_while(test, body, state, watch=watch)
     while True:
@@ -76,7 +89,7 @@ def _reaches_traced(watch: Watch) -> bool:
 
 def _becomes_traced(test: Body, body: Body, state: State, watch: Watch) -> bool:
     """Whether the test is, or will be, a run-time value: tried on abstract values, undone."""
-    plan = list(state)
+    plan = [boxed(value) for value in state]
     for _ in range(len(leaves(plan)) + 2):
         holes: list[Hole] = []
 
@@ -131,21 +144,19 @@ def _is_constant(test: Body) -> bool:
 
 def _tracedness(plan: list[Any], after: list[Any]) -> list[Any] | None:
     """The plan with leaves that an iteration made run-time values; None when there are no more."""
-    now, later = leaves(plan), leaves(after)
-    if len(now) != len(later):
-        return None
-    fresh = [
-        isinstance(b, Out) and not isinstance(a, Hole) for a, b in zip(now, later, strict=True)
-    ]
-    if not any(fresh):
-        return None
-    queue = list(zip(fresh, later, strict=True))
+    grown = [_grown(now, later) for now, later in zip(plan, after, strict=True)]
+    return None if all(a is b for a, b in zip(grown, plan, strict=True)) else grown
 
-    def grow(leaf: Any) -> Any:
-        is_new, out = queue.pop(0)
-        return Hole(leaf, out.type) if is_new else leaf
 
-    return list(map_leaves(grow, plan))
+def _grown(now: Any, later: Any) -> Any:
+    if isinstance(later, Out):
+        return now if isinstance(now, Hole | Box) else Hole(now, later.type)
+    one, other = children(now), children(later)
+    if one is None or other is None or len(one[0]) != len(other[0]):
+        return now
+    parts = [_grown(a, b) for (_, a), (_, b) in zip(one[0], other[0], strict=True)]
+    same = all(a is b for a, (_, b) in zip(parts, one[0], strict=True))
+    return now if same else one[1](parts)
 
 
 def _stage_tested(go: Any, test: Body, body: Body, state: State) -> State:
@@ -169,13 +180,15 @@ def _stage_while(
     counted: bool = False,
 ) -> State:
     count = len(state)
-    watch = watch or Watch(test, body, *state)
+    watch = watch or _watch(body, state, 0, test)
     names = names if names is not None else _names(body, 0)
 
     def step(*values: Any) -> State:
         return as_tuple(body(*values), count)
 
-    plan = _settle_either_way(step, [], state, watch, names, code_inside=False, counted=counted)
+    plan = _settle_either_way(
+        step, [], state, watch, names, code_inside=False, counted=counted, stacks=False
+    )
     tested = _trace_test(test, plan, count, watch)
     plan.refuse_other_reads(tested)
     if not tested.is_pure:
@@ -192,26 +205,26 @@ def _settle_either_way(
     names: list[str],
     code_inside: bool,
     counted: bool,
+    stacks: bool,
 ) -> Plan:
     """Carry Python numbers from the start; if the body needs one as it is, those it changes."""
-    try:
+
+    def attempt(numbers: bool) -> Plan:
         return settle(
-            step, extra, state, watch, names, numbers=True, code_inside=code_inside, counted=counted
+            *(step, extra, state, watch, names),
+            numbers=numbers,
+            code_inside=code_inside,
+            counted=counted,
+            stacks=stacks,
         )
+
+    try:
+        return attempt(numbers=True)
     except Exception as error:
         if not is_internal(error) or not any(type(leaf) in NUMBERS for leaf in leaves(list(state))):
             raise
         try:
-            return settle(
-                step,
-                extra,
-                state,
-                watch,
-                names,
-                numbers=False,
-                code_inside=code_inside,
-                counted=counted,
-            )
+            return attempt(numbers=False)
         except Error:
             raise error from None
 
@@ -219,7 +232,7 @@ def _settle_either_way(
 def _trace_test(test: Body, plan: Plan, count: int, watch: Watch) -> Region:
     def run(*inputs: Any) -> Any:
         given = dict(zip(map(id, plan.holes), inputs, strict=True))
-        values = map_leaves(_settled(given), plan.tree)
+        values = build(plan.tree, _settled(given), {})
         for slot, value in zip(plan.slots, values[count:], strict=True):
             slot.set(value)
         go = test(*values[:count])
@@ -245,15 +258,11 @@ def _is_as_given(value: Any, given: Any) -> bool:
         return leaf.sides[0] if isinstance(leaf, Joined) else leaf
 
     now, before = leaves(value), [hole(leaf) for leaf in leaves(given)]
-    return len(now) == len(before) and all(
-        a.same_as is b if isinstance(a, Out) else a is b for a, b in zip(now, before, strict=True)
-    )
+    return len(now) == len(before) and all(map(is_same, before, now))
 
 
 def _settled(given: dict[int, Any]) -> Callable[[Any], Any]:
     def put(leaf: Any) -> Any:
-        if isinstance(leaf, Kept):
-            return leaf.value
         if isinstance(leaf, Joined):
             return given[id(leaf.sides[0])]
         return given.get(id(leaf), leaf)
@@ -356,8 +365,6 @@ def _finish(
         if isinstance(leaf, Joined):
             value = values[positions[id(leaf)]]
             return value if type_of(value) == leaf.type else cast(value, leaf.type)
-        if isinstance(leaf, Kept):
-            return leaf.value
         return leaf.init if isinstance(leaf, Hole) else leaf
 
     def bound(value: Any) -> Any:
@@ -366,9 +373,9 @@ def _finish(
         return value.value if sure and trips and value.bound.sides[1] is True else value
 
     tree = [bound(value) for value in plan.tree]
-    state = [map_leaves(put, value) for value in tree]
-    if plan.carried:
-        channels.joined(tuple(state), plan.replaced, plan.before)
+    memo: dict[Any, Any] = {}
+    state = [build(value, put, memo) for value in tree]
+    channels.joined([*plan.replaced, *(memo[n] for n in plan.aliased if n in memo)])
     for slot, value in zip(plan.slots, state[count:], strict=True):
         slot.set(value)
     if code is not None:
@@ -437,14 +444,24 @@ def _stage_for(sequence: Sequence, body: Body, state: State, test: Body | None) 
                 item = sequence.item(position, list(values[: len(rows)]))
                 return as_tuple(body(item, *values[len(rows) :]), count)
 
-        watch = Watch(body, *state)
+        watch = _watch(body, state, 1)
         plan = _settle_either_way(
-            scanned, [type_of(0), *rows], state, watch, names, code_inside=True, counted=True
+            *(scanned, [type_of(0), *rows], state, watch, names),
+            code_inside=True,
+            counted=True,
+            stacks=True,
         )
-        scope = channels.current()
-        if plan.region.code is None or scope is None or not scope.observed:
+        written = [*(slot.owner for slot in plan.slots), *(owner for owner, _ in plan.appended)]
+        if plan.region.code is None or not channels.is_any_observed(written):
             return _run_scan(plan, arrays, count, int(sequence.length))
         # a handler can see what was written: nothing may run on after a failure
+        if plan.appended:
+            raise StagingError(
+                "a loop that may fail appends to a list, and how far it got could be seen",
+                code="D2S024",
+                site=channels.where(),
+                fix="an array of fixed size, written at an index",
+            )
 
     def step(position: Any, *values: Any) -> Any:
         with channels.at_position(position):
@@ -466,6 +483,7 @@ def _run_scan(plan: Plan, arrays: list[Any], count: int, length: int) -> State:
     region = plan.region
     fails = region.code is not None
     uses_position = region.reads(int(plan.with_code))
+    appended = [out for _, tree in plan.appended for out in leaves(tree) if isinstance(out, Out)]
 
     def step(carry: Any, rows: list[Any]) -> Any:
         at, code, payload, values = carry
@@ -479,7 +497,8 @@ def _run_scan(plan: Plan, arrays: list[Any], count: int, length: int) -> State:
                 for n, old in payload.items()
             }
             code = leaf_value(region.code, outs, CODE)
-        return (at if at is None else at + 1, code, payload, plan.outputs(outs, values)), None
+        rows = [outs[out.index] for out in appended]
+        return (at if at is None else at + 1, code, payload, plan.outputs(outs, values)), rows
 
     values = [j.sides[0].before() for j in plan.carried]
     start = (
@@ -489,5 +508,24 @@ def _run_scan(plan: Plan, arrays: list[Any], count: int, length: int) -> State:
         values,
     )
     xs = [a if a.shape[0] == length else a[:length] for a in arrays]
-    (_, code, payload, values), _ = jax.lax.scan(step, start, xs, length=length)
+    (_, code, payload, values), stacked = jax.lax.scan(step, start, xs, length=length)
+    _append(plan, dict(zip(map(id, appended), stacked, strict=True)), length)
     return _finish(plan, values, code, payload, count, trips=length)
+
+
+def _append(plan: Plan, stacked: dict[int, Any], length: int) -> None:
+    """Give the lists what all iterations have appended to them."""
+
+    def put(leaf: Any) -> Any:
+        return stacked.get(id(leaf), leaf)
+
+    def flat(leaf: Any) -> Any:
+        array = put(leaf)
+        return array if array is leaf else array.reshape(-1, *array.shape[2:])
+
+    for owner, tree in plan.appended:
+        if isinstance(tree, Rows):
+            owner += items_of(Rows(tree.item, length * tree.count), flat, build)
+        else:
+            for items in items_of(Rows(tree, length), put, build):
+                owner += items

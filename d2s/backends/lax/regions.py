@@ -20,6 +20,7 @@ from jax.extend.core import Var, jaxprs_in_params, take_current_trace
 
 from d2s.backends.lax import aliases, channels, overflow
 from d2s.backends.lax.blame import difference
+from d2s.backends.lax.boxes import Taking, View, build, known, opened
 from d2s.backends.lax.channels import Failures, Halt, Scope, is_position
 from d2s.backends.lax.dtypes import Type, cast, type_of, type_of_aval
 from d2s.backends.lax.graphs import graph_of
@@ -29,12 +30,12 @@ from d2s.backends.lax.trees import (
     Filler,
     Join,
     Joined,
-    Kept,
+    Known,
     Out,
     leaves,
     map_leaves,
 )
-from d2s.backends.lax.watch import Slot, Watch
+from d2s.backends.lax.watch import WHOLE, Slot, Watch
 from d2s.conversion import is_block, is_made_code
 from d2s.errors import Error, RunTimeError, StagingError
 
@@ -125,7 +126,6 @@ class Region:
     #: arithmetic on Python integers that is checked when the graph runs
     risky: list[Any] = field(default_factory=list)
     #: the value as the code returned it; its containers are as they were before
-    raw: Any = None
     #: arrays of the graphs around that were written here, and inputs that were
     spent: list[Any] = field(default_factory=list)
     spent_inputs: list[int] = field(default_factory=list)
@@ -202,8 +202,15 @@ class Region:
 
         made = copy.copy(self)
         made.jaxpr = self.jaxpr.replace(jaxpr=jaxpr)
-        made.value = map_leaves(out, self.value)
-        made.slots = {k: (slot, map_leaves(out, v)) for k, (slot, v) in self.slots.items()}
+        made.slots = {}
+
+        def moved(leaf: Any) -> Any:
+            if isinstance(leaf, Known) and leaf.expand is not None:
+                return known(leaf.origin, made.slots)
+            return out(leaf)
+
+        made.value = map_leaves(moved, self.value)
+        made.slots |= {k: (slot, map_leaves(moved, v)) for k, (slot, v) in self.slots.items()}
         return made
 
     def _uses_any(self, variables: list[Any]) -> bool:
@@ -251,6 +258,13 @@ class Region:
         var = jaxpr.invars[position]
         used = any(v is var for eqn in jaxpr.eqns for v in eqn.invars)
         return used or any(v is var for v in jaxpr.outvars)
+
+
+class Handed:
+    """What a region hands out besides what it returns; it knows how that is taken apart."""
+
+    def take(self, take: Taking) -> Any:
+        raise NotImplementedError  # pragma: no cover - the subclass has its own
 
 
 def failures() -> Failures:
@@ -302,6 +316,8 @@ def trace(
     observed = outer is not None and outer.observed
     region: Region | None = None
 
+    watch.begun = True
+
     def flat(*inputs: Any) -> list[Any]:
         with aliases.piece() as spent:
             outs = in_piece(*inputs)
@@ -329,6 +345,8 @@ def trace(
                     raise
                 scope.fail(error)
                 raised = True
+        if outer is None:
+            channels.refuse_aliases(scope, channels.where().function)
         slots = {slot.identity: (slot, slot.get()) for slot in watch.slots()}
         for slot, _ in slots.values():
             _refuse_outside(slot)
@@ -344,16 +362,25 @@ def trace(
             outs.append(leaf)
             return Out(len(outs) - 1, type_of(leaf), same)
 
+        places: View = {}
+        take = Taking(watch, out, places)
+        taken: Any = FILLER
+        if not raised and not root:
+            taken = value.take(take) if isinstance(value, Handed) else take(value)
+        elif not raised:
+            taken = map_leaves(out, value)  # what it returns is judged by the compiled function
+        places |= {key: (slot, take(now)) for key, (slot, now) in slots.items()}
+        take.check(lambda tracer: _outer(tracer) is None)
         region = Region(
             jaxpr=None,
-            value=FILLER if raised else map_leaves(out, value),
-            slots={key: (slot, map_leaves(out, now)) for key, (slot, now) in slots.items()},
+            value=taken,
+            slots=places,
             code=None if scope.code is None else map_leaves(out, scope.code),
             payload={n: map_leaves(out, values) for n, values in scope.payload.items()},
             numbers=scope.numbers,
             raised=raised,
-            raw=value,
         )
+        watch.undo()
         return outs
 
     try:
@@ -410,15 +437,34 @@ def at_failure(scope: Scope, slot: Slot, now: Any) -> Any:
     with aliases.given_back():
         for code, values in reversed(scope.snapshots):
             if slot.identity in values:
-                now = select(code != 0, values[slot.identity][1], now)
+                then = values[slot.identity][1]
+                if slot.key is WHOLE:
+                    owned = [(s.key, v) for s, v in values.values() if s.owner is slot.owner]
+                    held = {key: part for key, part in owned if key is not WHOLE}
+                    then = held if isinstance(now, dict) else list(held.values())
+                    now = _grown(code, then, now, scope, slot)
+                else:
+                    now = select(code != 0, then, now)
     return now
+
+
+def _grown(code: Any, then: Any, now: Any, scope: Scope, slot: Slot) -> Any:
+    if len(then) == len(now):
+        return select(code != 0, opened(then), opened(now))
+    label = scope.watch.label_of(slot) if scope.watch is not None else "a container"
+    raise StagingError(
+        f"{label} gets more or fewer entries where a failure at run time could be caught",
+        code="D2S024",
+        site=channels.change_of(slot.owner),
+        fix="entries that are there before the `try`, or an array of fixed size and a counter",
+    )
 
 
 def select(test: Any, one: Any, other: Any) -> Any:
     """One of two values without a branch; both are there already."""
     joining = Join()
     try:
-        tree = joining.join(one, other)
+        tree = joining.join(known(one, {}), known(other, {}))
     except Difference as found:
         what = "after a failure|otherwise"
         raise difference(found, [], "", what, channels.where()) from None
@@ -431,9 +477,9 @@ def select(test: Any, one: Any, other: Any) -> Any:
             return cast(b if isinstance(a, Filler) else a, leaf.type)
         return cast(jnp.where(test, cast(a, leaf.type), cast(b, leaf.type)), leaf.type)
 
-    picked = map_leaves(pick, tree)
-    if joining.replaced:
-        channels.joined(picked, joining.replaced, None)
+    memo: dict[Any, Any] = {}
+    picked = build(tree, pick, memo)
+    channels.joined([*joining.replaced, *(memo[n] for n in joining.aliased if n in memo)])
     return picked
 
 
@@ -444,18 +490,16 @@ def leaf_value(side: Any, outs: list[Any], kind: Type) -> Any:
     return cast(outs[side.index] if isinstance(side, Out) else side, kind)
 
 
-def fill(tree: Any, outs: list[Any]) -> Any:
-    """A joined value with the results of the graph in it."""
+def fill(tree: Any, outs: list[Any], memo: dict[Any, Any]) -> Any:
+    """A joined value with the results of the graph in it; `memo` knows what was made for it."""
 
     def put(leaf: Any) -> Any:
-        if isinstance(leaf, Kept):
-            return leaf.value
         if not isinstance(leaf, Joined):
             return leaf
         value = outs[leaf.index]
         return value if type_of(value) == leaf.type else cast(value, leaf.type)
 
-    return map_leaves(put, tree)
+    return build(tree, put, memo)
 
 
 def scalar_predicate(test: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import types
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -39,11 +39,51 @@ class Filler(Leaf):
 FILLER = Filler()
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Kept(Leaf):
-    """A list, dict or object that stays the same one; what is in it is looked at elsewhere."""
+class Box:
+    """A list, dict or object that a region hands out, taken apart; `boxes` makes it again.
 
-    value: Any
+    `identity` tells which of them are one object, `origin` which object of before a loop this is
+    the copy of.
+    """
+
+    __slots__ = ("extra", "identity", "keys", "kind", "origin", "parts")
+
+    def __init__(
+        self,
+        identity: Any,
+        kind: type,
+        keys: list[Any],
+        parts: list[Any],
+        extra: Any = None,
+        origin: Any = None,
+    ) -> None:
+        self.identity, self.kind, self.keys, self.parts = identity, kind, keys, parts
+        self.extra, self.origin = extra, origin
+
+    def with_parts(self, parts: list[Any]) -> Box:
+        return Box(self.identity, self.kind, self.keys, parts, self.extra, self.origin)
+
+    def names(self) -> list[str]:
+        if self.kind in _BY_KEY or issubclass(self.kind, list):
+            return [f"[{key!r}]" for key in self.keys]
+        return [f".{key}" for key in self.keys]
+
+
+class Rows:
+    """A list of the rows of arrays, taken apart: an item with the arrays, and how many they are."""
+
+    def __init__(self, item: Any, count: int) -> None:
+        self.item, self.count = item, count
+
+
+_BY_KEY = (list, dict, OrderedDict, defaultdict, deque)
+
+
+class Known(Leaf):
+    """A list, dict or object that was there before the region; `expand` tells what it holds now."""
+
+    def __init__(self, origin: Any, expand: Callable[[], Box] | None) -> None:
+        self.origin, self.expand = origin, expand
 
 
 _LEAF_KINDS = frozenset({*NUMBERS, str, bytes, type(None)})
@@ -57,6 +97,10 @@ def children(value: Any) -> tuple[list[tuple[str, Any]], Make] | None:
         return None
     if kind is tuple or kind is list:
         return [(f"[{n}]", v) for n, v in enumerate(value)], kind
+    if kind is Rows:
+        return [("", value.item)], lambda parts: Rows(parts[0], value.count)
+    if kind is Box:
+        return list(zip(value.names(), value.parts, strict=True)), value.with_parts
     if kind is dict or kind is OrderedDict:
         keys = list(value)
         pairs = [(f"[{k!r}]", value[k]) for k in keys]
@@ -139,12 +183,6 @@ class Difference(Exception):
         self.path, self.mismatch, self.one, self.other = path, mismatch, one, other
 
 
-def nodes(value: Any) -> list[Any]:
-    """The containers in a value, itself included."""
-    parts = children(value)
-    return [] if parts is None else [value, *(n for _, part in parts[0] for n in nodes(part))]
-
-
 _STRUCTURES = Mismatch(
     "D2S010",
     "the structures differ",
@@ -152,13 +190,36 @@ _STRUCTURES = Mismatch(
 )
 
 
-class Join:
-    """Joins two values leaf by leaf; collects the leaves that become run-time values."""
+_ORDER = Mismatch(
+    "D2S010",
+    "the entries are the same, but in another order",
+    "the same order of the entries on both sides",
+)
+_ENDLESS = Mismatch(
+    "D2S010",
+    "a list, dict or object contains itself",
+    "containers that do not contain themselves",
+)
 
-    def __init__(self) -> None:
+
+class Join:
+    """Joins two values leaf by leaf; collects the leaves that become run-time values.
+
+    A list, dict or object that a side made and nobody else has may be any one. Of all others that
+    are joined, the originals may be seen under other names: `aliased` has the identities of the
+    new ones, `replaced` the originals.
+    """
+
+    def __init__(self, alone: frozenset[int] = frozenset()) -> None:
         self.dynamic: list[Joined] = []
-        #: containers whose place a new one takes
         self.replaced: list[Any] = []
+        self.aliased: set[Any] = set()
+        #: originals that nobody has but the variable whose value is joined, by identity
+        self.alone = alone
+        self._made: dict[tuple[Any, Any], Box | None] = {}
+        #: for the boxes of either side, what they were joined to
+        self._results: tuple[dict[Any, Any], dict[Any, Any]] = ({}, {})
+        self._kept: dict[int, Any] = {}
 
     def join(self, one: Any, other: Any, path: str = "") -> Any:
         if one is other and not isinstance(one, Out):
@@ -169,6 +230,8 @@ class Join:
             return self._filled(one, first=False, path=path)
         if isinstance(one, Unbound | Maybe) or isinstance(other, Unbound | Maybe):
             return self._join_doubtful(one, other, path)
+        if isinstance(one, Known | Box) and isinstance(other, Known | Box):
+            return self._join_boxes(one, other, path)
         first, second = children(one), children(other)
         if first is not None and second is not None:
             return self._join_parts(one, other, first, second, path)
@@ -188,8 +251,51 @@ class Join:
             self.join(a, b, path + name)
             for (name, a), (_, b) in zip(first[0], second[0], strict=True)
         ]
-        self.replaced += [one, other]
         return first[1](parts)
+
+    def _join_boxes(self, one: Any, other: Any, path: str) -> Any:
+        if isinstance(one, Known) and isinstance(other, Known) and one.origin is other.origin:
+            for side in (0, 1):
+                self._keep(one, side)
+            return Known(one.origin, None)  # what it holds is joined place by place
+        first, second = _expanded(one, path), _expanded(other, path)
+        if first.kind is not second.kind or not _same_extra(first, second):
+            raise Difference(path, _STRUCTURES, first, second)
+        if not _same_keys(first.keys, second.keys):
+            same = _same_keys(*(sorted(box.keys, key=repr) for box in (first, second)))
+            raise Difference(path, _ORDER if same else _STRUCTURES, first, second)
+        pair = first.identity, second.identity
+        if pair in self._made:
+            made = self._made[pair]
+            if made is None:
+                raise Difference(path, _ENDLESS, FILLER, FILLER)
+            return made
+        self._made[pair] = None
+        parts = [
+            self.join(a, b, path + name)
+            for name, a, b in zip(first.names(), first.parts, second.parts, strict=True)
+        ]
+        made = Box(object(), first.kind, first.keys, parts, first.extra)
+        self._made[pair] = made
+        for results, identity in zip(self._results, pair, strict=True):
+            self._note(results, identity, made.identity)
+        for side in (one, other):
+            if isinstance(side, Known) and id(side.origin) not in self.alone:
+                self.aliased.add(made.identity)
+                self.replaced.append(side.origin)
+        return made
+
+    def _keep(self, known: Known, side: int) -> None:
+        """An object that stays itself in one place must not be another one elsewhere."""
+        self._kept[id(known.origin)] = known.origin
+        self._note(self._results[side], id(known.origin), id(known.origin))
+
+    def _note(self, results: dict[Any, Any], identity: Any, made: Any) -> None:
+        """One object of a side that becomes two must not be changed."""
+        if results.setdefault(identity, made) != made:
+            self.aliased |= {made, results[identity]}
+            if identity in self._kept:
+                self.replaced.append(self._kept[identity])
 
     def _join_doubtful(self, one: Any, other: Any, path: str) -> Any:
         named = [v for v in (one, other) if isinstance(v, Unbound | Maybe)]
@@ -210,6 +316,11 @@ class Join:
                 return self._add(_type(leaf), sides)
             return leaf
 
+        for box in boxes_in(value):
+            self._note(self._results[first], box.identity, box.identity)
+        for leaf in leaves(value):
+            if isinstance(leaf, Known):
+                self._keep(leaf, int(first))
         # a Python number stays one: nobody reads the filled side
         return map_leaves(lambda v: v if type(v) in NUMBERS else fill(v), value)
 
@@ -231,6 +342,32 @@ class Join:
         leaf = Joined(len(self.dynamic), kind, sides)
         self.dynamic.append(leaf)
         return leaf
+
+
+def boxes_in(value: Any) -> Iterator[Box]:
+    parts = children(value)
+    if isinstance(value, Box):
+        yield value
+    for _, part in parts[0] if parts is not None else ():
+        yield from boxes_in(part)
+
+
+def _expanded(side: Any, path: str) -> Box:
+    if isinstance(side, Box):
+        return side
+    if side.expand is None:
+        raise Difference(path, _STATIC, side.origin, side.origin)
+    return side.expand()  # type: ignore[no-any-return]
+
+
+def _same_extra(one: Box, other: Box) -> bool:
+    return _same_static(one.extra, other.extra) or _same_number(one.extra, other.extra)
+
+
+def _same_keys(one: list[Any], other: list[Any]) -> bool:
+    return len(one) == len(other) and all(
+        a is b or (type(a) is type(b) and a == b) for a, b in zip(one, other, strict=True)
+    )
 
 
 def _split(value: Any) -> tuple[Any, Any]:
@@ -278,19 +415,24 @@ def _static_mismatch(one: Any, other: Any) -> Mismatch:
             "one side is None",
             "a value of the same type on both sides, and a flag of your own if you need to know",
         )
-    return Mismatch(
-        "D2S013",
-        "Python values (texts, functions, objects) cannot depend on a run-time condition",
-        "numbers or arrays instead, for example an index into a table",
-    )
+    return _STATIC
+
+
+_STATIC = Mismatch(
+    "D2S013",
+    "Python values (texts, functions, objects) cannot depend on a run-time condition",
+    "numbers or arrays instead, for example an index into a table",
+)
 
 
 def describe(value: Any) -> str:
     """A value as an error message shows it: run-time values by type, others as they are."""
-    if isinstance(value, Out):
+    if isinstance(value, Leaf) and hasattr(value, "type"):
         return str(value.type)
     if isinstance(value, Unbound):
         return "no value"
+    if isinstance(value, Known):
+        value = value.origin
     if isinstance(value, jax.Array | np.ndarray):
         return str(type_of(value))
     parts = children(value)
@@ -298,4 +440,9 @@ def describe(value: Any) -> str:
         text = repr(value)
         return text if len(text) <= 60 else text[:57] + "..."
     inner = ", ".join(describe(part) for _, part in parts[0])
+    if isinstance(value, Box):
+        shown = zip(value.keys, value.parts, strict=True)
+        if value.kind not in (list, deque):
+            inner = ", ".join(f"{key}={describe(part)}" for key, part in shown)
+        return f"{value.kind.__name__}({inner})"
     return f"{type(value).__name__}({inner})"

@@ -8,9 +8,9 @@ from typing import Any
 
 from d2s.backends.lax import channels
 from d2s.backends.lax.branches import cond
-from d2s.backends.lax.carry import State
 from d2s.backends.lax.regions import is_traced, is_tracer_error
 from d2s.backends.lax.sequences import Fresh, refuse_left_iterator
+from d2s.backends.lax.trips import State
 from d2s.errors import StagingError
 
 Body = Callable[..., Any]

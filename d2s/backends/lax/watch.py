@@ -21,20 +21,32 @@ from typing import Any, Protocol
 import jax
 import numpy as np
 
+from d2s.backends.lax.appended import Recorder
 from d2s.conversion import MARKS, is_made_by_d2s, is_written
 from d2s.errors import Site, StagingError
 from d2s.libraries import is_library_file
 from d2s.static import StaticFunction
 
 EMPTY = object()
+#: the key of a place that is all of a list, dict or deque, or of the attributes in `__slots__`
+WHOLE = object()
 _ATOMS = (str, bytes, int, float, complex, bool, type(None), types.ModuleType, range, slice)
 
 
+_METHODS = (types.BuiltinMethodType, types.MethodWrapperType, types.MethodType)
 _FUNCTION_PARTS = ("__code__", "__defaults__", "__kwdefaults__")
 
 
+#: where lists, dicts and sets were last changed by a method, while graphs are built
+changes: dict[int, Site] = {}
+
+
 class Slot:
-    """A place that holds one value: a closure cell, an entry of a list or dict, an attribute."""
+    """A place that holds one value: a closure cell, an entry of a list or dict, an attribute.
+
+    With the key `WHOLE` it is all that a list, dict or object holds, because there is more or less
+    in it than before.
+    """
 
     def __init__(self, owner: Any, key: Any) -> None:
         self.owner, self.key = owner, key
@@ -42,12 +54,16 @@ class Slot:
     def get(self) -> Any:
         if isinstance(self.owner, types.CellType):
             return cell_contents(self.owner)
+        if self.key is WHOLE:
+            return _copy(self.owner)
         if isinstance(self.owner, _Slots):
             return getattr(self.owner.owner, self.key)
         return self.owner[self.key]
 
     def set(self, value: Any) -> None:
-        if isinstance(self.owner, _Slots):
+        if self.key is WHOLE:
+            _refill(self.owner, value)
+        elif isinstance(self.owner, _Slots):
             object.__setattr__(self.owner.owner, self.key, value)
         elif not isinstance(self.owner, types.CellType):
             self.owner[self.key] = value
@@ -60,6 +76,26 @@ class Slot:
     def identity(self) -> tuple[int, Any]:
         owner = self.owner.owner if isinstance(self.owner, _Slots) else self.owner
         return id(owner), self.key
+
+
+def _copy(owner: Any) -> Any:
+    if isinstance(owner, _Slots):
+        kind: Any = type(owner.owner)
+        names = slot_names(kind)
+        return {n: getattr(owner.owner, n) for n in names if hasattr(owner.owner, n)}
+    return dict(owner) if isinstance(owner, dict) else list(owner)
+
+
+def _refill(owner: Any, value: Any) -> None:
+    if isinstance(owner, _Slots):
+        kind: Any = type(owner.owner)
+        held = dict.fromkeys(slot_names(kind), EMPTY) | value
+        _restore_attributes(owner, held)
+    elif isinstance(owner, list):
+        owner[:] = value
+    else:
+        owner.clear()
+        owner.extend(value) if isinstance(owner, deque) else owner.update(value)
 
 
 def cell_contents(cell: types.CellType) -> Any:
@@ -93,6 +129,12 @@ class Watch:
         self._names: list[tuple[dict[str, Any], str, Any]] = []
         self._functions: list[tuple[types.FunctionType, Any, Any, Any]] = []
         self._labels: dict[int, str] = {}
+        self._variables: list[tuple[types.CellType, str]] = []
+        #: what was met only after a region had begun: it may be of the region's own making
+        self._late: set[int] = set()
+        self.begun = False
+        #: what nobody has but variables that the region binds anew
+        self.alone: frozenset[int] = frozenset()
         for root in roots:
             self.add(root)
 
@@ -103,6 +145,8 @@ class Watch:
             if isinstance(value, _ATOMS) or id(value) in self._seen:
                 continue
             self._seen[id(value)] = value
+            if self.begun:
+                self._late.add(id(value))
             marks = len(self._snapshots)
             stack.extend(self._take(value))
             if self._apart is not None and self._apart.has(value):
@@ -119,14 +163,22 @@ class Watch:
     def knows(self, value: Any) -> bool:
         return id(value) in self._seen
 
+    def knew(self, value: Any) -> bool:
+        """Whether something was there before the region began."""
+        return id(value) in self._seen and id(value) not in self._late
+
     def _take(self, value: Any) -> list[Any]:
         """Snapshot one object; returns what it reaches."""
+        if isinstance(value, Recorder):
+            return [vars(value)]
         if isinstance(value, types.FunctionType):
             return self._take_function(value)
         if isinstance(value, type):
             return self._take_class(value)
         if isinstance(value, types.MethodType):
             return [value.__func__, value.__self__]
+        if isinstance(value, types.BuiltinMethodType | types.MethodWrapperType):
+            return [value.__self__]
         if isinstance(value, staticmethod | classmethod):
             return [value.__func__]
         if isinstance(value, property):
@@ -191,6 +243,7 @@ class Watch:
             ours = function.__module__.startswith("d2s.")
             return [cell_contents(cell) for cell in reached] if ours else []
         for name, cell in zip(function.__code__.co_freevars, reached, strict=True):
+            self._variables.append((cell, name))
             self._labels.setdefault(id(cell), f"the variable `{name}` of an enclosing function")
         space = function.__globals__
         for name in global_names(function.__code__):
@@ -259,16 +312,54 @@ class Watch:
             return f"the global name `{owner.name}`"
         return self._labels.get(id(owner), f"a {type(owner).__name__}")
 
+    def label_of(self, slot: Slot) -> str:
+        """What a user calls a place."""
+        if isinstance(slot.owner, types.CellType):
+            names = [f"`{name}`" for cell, name in self._variables if cell is slot.owner]
+            return names[0] if names else self.label(slot.owner)
+        path = self._path(slot.owner)
+        if slot.key is WHOLE or not path:
+            kind = type(slot.owner).__name__
+            if path.endswith("."):
+                return f"the object `{path[:-1]}`"
+            return f"the {kind} `{path}`" if path else self.label(slot.owner)
+        is_entry = not path.endswith(".")
+        return f"`{path}[{slot.key!r}]`" if is_entry else f"`{path}{slot.key}`"
+
+    def _path(self, owner: Any) -> str:
+        """How a program gets to a list or dict; with a dot at the end, to the attributes."""
+        wanted = owner.owner if isinstance(owner, _Slots) else owner
+        queue = [(name, cell_contents(cell)) for cell, name in self._variables]
+        queue += [(name, value) for _, name, value in self._names]
+        seen: set[int] = set()
+        for path, value in queue:
+            if id(value) in seen or not self.knows(value) or isinstance(value, type):
+                continue
+            seen.add(id(value))
+            attributes = getattr(value, "__dict__", None)
+            if value is wanted:
+                return f"{path}." if isinstance(owner, _Slots) else path
+            if attributes is wanted:
+                return f"{path}."
+            if isinstance(value, list | tuple | deque):
+                queue += [(f"{path}[{n}]", part) for n, part in enumerate(value)]
+            elif isinstance(value, dict):
+                queue += [(f"{path}[{key!r}]", part) for key, part in value.items()]
+            elif type(attributes) is dict and not callable(value):
+                queue += [(f"{path}.{name}", part) for name, part in attributes.items()]
+        return ""
+
     def slots(self) -> list[Slot]:
         """The places whose value changed; refuses changes that are more than a new value."""
         found: list[Slot] = []
         for owner, before in self.changed():
             places = _slots(owner, before)
             if places is None:
+                label = self.label_of(Slot(owner, WHOLE))
                 raise StagingError(
-                    f"{self.label(owner)} is changed where the change depends on a run-time value",
+                    f"{label} is changed where the change depends on a run-time value",
                     code="D2S024",
-                    site=_here(),
+                    site=changes.get(id(owner)) or _here(),
                     fix="keep the values in variables or arrays of fixed size and assign those",
                 )
             found += places
@@ -280,7 +371,7 @@ class Watch:
         for owner, _ in self._snapshots:
             if isinstance(owner, types.CellType):
                 found.append(Slot(owner, None))
-            elif isinstance(owner, list):
+            elif isinstance(owner, list | deque):
                 found += [Slot(owner, n) for n in range(len(owner))]
             elif isinstance(owner, dict):
                 found += [Slot(owner, key) for key in owner]
@@ -290,6 +381,26 @@ class Watch:
                 found += [Slot(owner, n) for n in names]
         found += [Slot(space, name) for space, name, _ in self._names if name in space]
         return found
+
+    def names(self) -> list[Slot]:
+        """The global names that are watched and have a value."""
+        return [Slot(space, name) for space, name, held in self._names if held is not EMPTY]
+
+    def is_fixed_in_something(self, value: Any) -> bool:
+        """Whether something that is no place has a value: a tuple, a bound method, a class."""
+        for holder in self._seen.values():
+            parts: Any = holder if isinstance(holder, tuple | frozenset) else ()
+            if isinstance(holder, _METHODS):
+                parts = (holder.__self__,)
+            if any(part is value for part in parts):
+                return True
+        owners = (held for owner, held in self._snapshots if isinstance(owner, type | _Attributes))
+        return any(part is value for held in owners for part in held.values())
+
+    def wholes(self) -> list[Slot]:
+        """Everything that is watched and can get more or fewer entries."""
+        kinds = (list, dict, deque, _Slots)
+        return [Slot(owner, WHOLE) for owner, _ in self._snapshots if isinstance(owner, kinds)]
 
     def undo(self) -> None:
         for owner, before in list(self.changed()):
@@ -480,10 +591,11 @@ def _slots(owner: Any, before: Any) -> list[Slot] | None:
         return [Slot(owner, n) for n, v in enumerate(owner) if v is not before[n]]
     if isinstance(owner, dict) and list(owner) == list(before):
         return [Slot(owner, k) for k, v in owner.items() if v is not before[k]]
-    if isinstance(owner, _Slots) and EMPTY not in before.values():
+    if isinstance(owner, _Slots):
         names = [n for n, v in before.items() if _attribute(owner, n) is not v]
-        return [Slot(owner, n) for n in names]
-    return None
+        new = any(before[n] is EMPTY or _attribute(owner, n) is EMPTY for n in names)
+        return [Slot(owner, WHOLE)] if new else [Slot(owner, n) for n in names]
+    return [Slot(owner, WHOLE)] if isinstance(owner, list | dict | deque) else None
 
 
 def _here() -> Site:
