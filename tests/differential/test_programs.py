@@ -18,6 +18,7 @@ from . import (
     programs_library,
     programs_loop_else,
     programs_match,
+    programs_print,
     programs_scopes,
     programs_state,
     programs_walrus,
@@ -46,6 +47,7 @@ MODULES = (
     programs_calls,
     programs_library,
     programs_errors,
+    programs_print,
 )
 ROOT = Path(__file__).parents[2]
 
