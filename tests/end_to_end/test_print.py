@@ -370,7 +370,6 @@ def test_prints_that_would_not_be_right_are_refused(run):
         lambda s: [c for c in s],  # noqa: C416
         lambda s: s * 2,
         lambda s: s < "2",
-        lambda s: type(s),
         lambda s: bool(s),
         lambda s: s if s else "none",
         lambda s: int(s),
@@ -387,6 +386,15 @@ def test_letters_of_a_text_that_is_not_known(needs):
         function(jnp.float32(1.0))
     assert caught.value.code == "D2S020"
     assert "text" in str(caught.value)
+
+
+def test_a_text_is_a_text():
+    @d2s.to_static
+    def function(x):
+        s = f"{x:.1f}"
+        return isinstance(s, str), type(s) is str, isinstance(s, int)
+
+    assert function(jnp.float32(1.0)) == (True, True, False)
 
 
 def test_several_devices_keep_no_order(tmp_path):

@@ -87,6 +87,8 @@ def _classes(wanted: Any) -> list[Any]:
 def type_(*args: Any, **kwargs: Any) -> Any:
     if len(args) == 1 and is_traced(args[0]):
         return _asked(args[0])
+    if len(args) == 1 and isinstance(args[0], Text):
+        return str
     return type(*args, **kwargs)
 
 
