@@ -28,12 +28,13 @@ from d2s.ops import items as items
 from d2s.ops import manager as manager
 from d2s.ops import not_ as not_
 from d2s.ops import or_ as or_
+from d2s.ops import percent as percent
 from d2s.ops import power as power
 from d2s.ops import quoted as quoted
 from d2s.ops import read as read
 from d2s.ops import ref as ref
-from d2s.ops import shown as shown
 from d2s.ops import switch as switch
+from d2s.ops import text as text
 from d2s.ops import try_except as try_except
 from d2s.ops import try_finally as try_finally
 from d2s.ops import unbound as unbound

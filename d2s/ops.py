@@ -193,14 +193,19 @@ def read(value: Any, free: bool = False) -> Any:
     return value
 
 
-def quoted(value: Any) -> Any:
-    """A value in the message of a raise or an assert: shown as it is when the failure happens."""
-    return active().quoted(value)
+def quoted(value: Any, how: str = "") -> Any:
+    """A value in an f-string: shown as it is when the graph runs."""
+    return active().quoted(value, how)
 
 
-def shown(value: Any) -> Any:
-    """A value in any other text, where a run-time value has none yet."""
-    return active().shown(value)
+def text(letters: str) -> Any:
+    """An f-string outside the message of a raise or an assert."""
+    return active().text(letters)
+
+
+def percent(template: Any, values: Any) -> Any:
+    """`%` with a text on the left."""
+    return active().percent(template, values)
 
 
 def power(base: Any, exponent: Any) -> Any:
@@ -389,6 +394,10 @@ def _converted_argument(value: Any) -> Any:
     return _converted_function(value)
 
 
+#: builtins that say what a value looks like: a run-time value must not be asked
+_TEXTS = (print, str, repr, ascii, format)
+
+
 def _converted_function(value: Any) -> Any:
     kind = type(value)
     if kind is _PYTHON:
@@ -399,6 +408,8 @@ def _converted_function(value: Any) -> Any:
     if kind is _METHOD and type(value.__func__) is _PYTHON:
         function = _converted_function(value.__func__)
         return value if function is value.__func__ else _METHOD(function, value.__self__)
+    if (kind is _BUILTIN or kind is type) and value in _TEXTS and active().staging():
+        return functools.partial(_call_builtin, value)
     if kind is functools.partial and type(value.func) is _PYTHON:
         return functools.partial(_converted_function(value.func), *value.args, **value.keywords)
     return value

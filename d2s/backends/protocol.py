@@ -88,12 +88,16 @@ class Backend(Protocol):
         """The value of a name that may be unbound at run time."""
         ...
 
-    def quoted(self, value: Any) -> Any:
-        """A value inside the message of a raise or an assert."""
+    def quoted(self, value: Any, how: str) -> Any:
+        """A value inside an f-string; `how` is its conversion, if it has one."""
         ...
 
-    def shown(self, value: Any) -> Any:
-        """A value inside any other text."""
+    def text(self, letters: str) -> Any:
+        """What an f-string has given: with quoted values, a text that is known at run time."""
+        ...
+
+    def percent(self, template: Any, values: Any) -> Any:
+        """`%` with a text on the left."""
         ...
 
     def items(self, container: Any) -> Any:

@@ -36,6 +36,10 @@ def _is_one_of(kind: type[BaseException], kinds: Any) -> bool:
     return any(one in kind.__mro__ for one in choice)
 
 
+#: what ``!s``, ``!r`` and ``!a`` do in an f-string
+CONVERSIONS: dict[str, Callable[[Any], str]] = {"s": str, "r": repr, "a": ascii}
+
+
 class PythonBackend:
     """Plain Python; other backends must agree with it wherever values are concrete."""
 
@@ -156,12 +160,15 @@ class PythonBackend:
     def read(self, maybe: Maybe, free: bool) -> Any:
         raise AssertionError("unreachable: only a staged block makes a Maybe")
 
-    def quoted(self, value: Any) -> Any:
-        return value
+    def quoted(self, value: Any, how: str) -> Any:
+        """A value inside an f-string; `how` is its conversion, if it has one."""
+        return value if not how else CONVERSIONS[how](value)
 
-    def shown(self, value: Any) -> Any:
-        """A value inside any other text."""
-        return value
+    def text(self, letters: str) -> Any:
+        return letters
+
+    def percent(self, template: Any, values: Any) -> Any:
+        return template % values
 
     def items(self, container: Any) -> Any:
         return container

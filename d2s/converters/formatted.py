@@ -1,12 +1,14 @@
-"""Values inside f-strings: in the message of a raise or assert they are filled in at run time,
-anywhere else a run-time value has no text yet and is refused.
+"""Texts made of values: those of run-time values are filled in when the graph has run.
+
+An f-string that is the message of a raise or an assert goes nowhere else; any other becomes a text
+that knows its values, which whoever needs its letters must not take for one.
 
 >>> from d2s.pipeline import example
 >>> print(example('''
 ... def f(x):
 ...     if x < 0:
 ...         raise ValueError(f"negative: {x:.2f}")
-...     return f"{x}"
+...     print(f"{x!r:>9}", "%d of them" % x)
 ... '''))
 def f(x):
     def then_2():
@@ -14,33 +16,70 @@ def f(x):
     def else_2():
         pass
     d2s.cond(x < 0, then_2, else_2)
-    return f'{d2s.shown(x)}'
+    d2s.fn(print)(d2s.text(f"{d2s.quoted(x, 'r'):>9}"), d2s.percent('%d of them', x))
 """
 
 from __future__ import annotations
 
 import gast
 
-from d2s.analysis.scopes import all_nodes
 from d2s.converters.base import Context, Converter
 from d2s.templates import quote_expression
 
 
 class Formatted(Converter):
-    """Replacement fields of f-strings."""
+    """f-strings, and `%` with a text on the left."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._in_message = {
-            id(field)
-            for message in context.nodes
-            if isinstance(message, gast.Raise | gast.Assert)
-            for field in all_nodes(message)
-            if isinstance(field, gast.FormattedValue)
-        }
+        self._as_they_are: set[int] = set()
+        self._of_formats: set[int] = set()
+        for node in context.nodes:
+            if isinstance(node, gast.Assert):
+                self._as_they_are.add(id(node.msg))
+            elif isinstance(node, gast.Raise) and isinstance(node.exc, gast.Call):
+                self._as_they_are |= {id(argument) for argument in node.exc.args}
+            elif isinstance(node, gast.FormattedValue):
+                self._as_they_are.add(id(node.format_spec))
+                parts = node.format_spec.values if node.format_spec is not None else ()
+                self._of_formats |= {id(part) for part in parts}
 
     def visit_FormattedValue(self, node: gast.FormattedValue) -> gast.expr:
-        if not isinstance(node.value, gast.Constant):
-            name = "quoted" if id(node) in self._in_message else "shown"
-            node.value = quote_expression(f"d2s.{name}(value)", node.value, value=node.value)
+        if isinstance(node.value, gast.Constant):
+            return node
+        if id(node) in self._of_formats:
+            node.value = quote_expression("d2s.concrete(value)", node.value, value=node.value)
+            return node
+        how = chr(node.conversion) if node.conversion > 0 else ""
+        if how == "a" or (how and node.format_spec is not None):
+            # what is formatted is the text of the value, which Python would make of a mark
+            template, node.conversion = f"d2s.quoted(value, {how!r})", -1
+        else:
+            template = "d2s.quoted(value)"
+        node.value = quote_expression(template, node.value, value=node.value)
         return node
+
+    def visit_JoinedStr(self, node: gast.JoinedStr) -> gast.expr:
+        if id(node) in self._as_they_are or all(map(_is_constant, node.values)):
+            return node
+        return quote_expression("d2s.text(letters)", node, letters=node)
+
+    def visit_BinOp(self, node: gast.BinOp) -> gast.expr:
+        if not isinstance(getattr(node, "op", None), gast.Mod) or not _is_text(node.left):
+            return node
+        parts = {"letters": node.left, "values": node.right}
+        return quote_expression("d2s.percent(letters, values)", node, **parts)
+
+
+def _is_constant(part: gast.expr) -> bool:
+    inner = part.value if isinstance(part, gast.FormattedValue) else part
+    return isinstance(inner, gast.Constant)
+
+
+def _is_text(node: gast.expr) -> bool:
+    if isinstance(node, gast.Constant):
+        return isinstance(node.value, str)
+    made = isinstance(node, gast.Call) and isinstance(node.func, gast.Attribute)
+    return isinstance(node, gast.JoinedStr) or (
+        made and node.func.attr == "text" and getattr(node.func.value, "generated", False)
+    )

@@ -413,7 +413,8 @@ def check(
     inputs           two or more: a tuple of arguments, a function that makes such a tuple (for
                      arguments that cannot be copied), or a single argument
     grad             compare the gradient with respect to the first float argument as well
-    vmap             compare `jax.vmap` over the stacked inputs with a loop of plain calls
+    vmap             compare `jax.vmap` over the stacked inputs with a loop of plain calls; of the
+                     static function where those print, because only a whole call knows its lanes
     error_ok         d2s error codes, or beginnings of them, that may come instead of the result
     error_modes      the modes in which they may come
     oracle           a function to take for plain when `fn` itself cannot run eagerly, because it
@@ -501,8 +502,12 @@ def check_vmap(
 ) -> None:
     """Compare one mapped call over all inputs with the plain calls, one by one."""
     rows = [flavoured(arguments(given), "traced", keep) for given in inputs]
-    results = [plain(*row) for row in rows]
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        results = [plain(*row) for row in rows]
     want = Outcome(freeze(jax.tree.map(lambda *leaves: jnp.stack(leaves), *results)))
+    want.stdout = out.getvalue()
+    mode, make = ("static", d2s.to_static) if want.stdout else ("converted", d2s.convert)
     mapped = [
         i
         for i, arg in enumerate(rows[0])
@@ -518,12 +523,12 @@ def check_vmap(
 
     def call(*stacked: Any) -> Any:
         filled = (a if i in mapped else rows[0][i] for i, a in enumerate(stacked))
-        return d2s.convert(fn)(*filled)
+        return make(fn)(*filled)
 
     got = run(jax.vmap(call, in_axes=axes), tuple(columns))
     got.args = ()
     if why := outcome_difference(want, got, rtol, atol):
-        failures.add("vmap of converted", why, want, got)
+        failures.add(f"vmap of {mode}", why, want, got)
 
 
 def first_float(args: tuple[Any, ...]) -> int:

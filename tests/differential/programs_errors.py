@@ -389,7 +389,7 @@ def caught_unbound_variable(x):
     return x
 
 
-@case((1.0,), (2.0,), error_ok=codes.PRINT)
+@case((1.0,), (2.0,))
 def prints_in_order(x):
     print("begin")
     for name in ["a", "b"]:

@@ -219,7 +219,8 @@ SCENARIOS = {
     175: "calls-any_and_all calls-sorted_by_key calls-map_and_filter calls-iterators "
     "library-sorts library-sort_is_stable library-maps library-filters library-reduces",
     176: "calls-casts calls-containers_of_containers library-chains_of_casts",
-    177: "errors-prints_in_order",
+    177: "print-separators_and_ends print-in_branches "
+    "print-known_and_run_time_values_in_turn errors-prints_in_order",
     178: "errors-assertion errors-assertion_with_a_value errors-static_assertions",
     # functions, errors and tools
     179: "calls-looks_of_an_inner_function tests/test_conversion.py",

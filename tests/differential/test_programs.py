@@ -20,6 +20,7 @@ from . import (
     programs_library,
     programs_loop_else,
     programs_match,
+    programs_print,
     programs_scopes,
     programs_state,
     programs_walrus,
@@ -50,6 +51,7 @@ MODULES = (
     programs_calls,
     programs_library,
     programs_errors,
+    programs_print,
 )
 ROOT = Path(__file__).parents[2]
 

@@ -339,12 +339,25 @@ def set_comp(w: Writer) -> str:
 # --- Effects -------------------------------------------------------------------------------------
 
 
-@statement("print", 1, feature="print")
+PRINTS = (
+    "print('here')",
+    "print('at', NUMBER)",
+    "print(f'{NUMBER}')",
+    "print(f'{NUMBER:.2f}|{NUMBER:>7}', end=';')",
+    "print(NUMBER, ARRAY, sep=f'<{NUMBER}>')",
+    "print('%s and %.1f' % (NUMBER, NUMBER))",
+    "print('{:5.2f} {}'.format(NUMBER, ARRAY))",
+    "print([ARRAY, {'k': ARRAY}], 'x' + str(NUMBER))",
+    "line = f'line {NUMBER:.1f}'\nprint(line, line + '.')",
+)
+
+
+@statement("print", 1.5, feature="print")
 def print_(w: Writer) -> list[str]:
-    names = w.names("int") + w.names("float")
-    shown = w.rng.choice(names) if names else "0"
-    form = w.rng.choice(["print('at', {})", "print(f'{{{}}}')", "print('here')"])
-    return [form.format(shown)]
+    number = w.rng.choice(w.names("int") + w.names("float") or ["0"])
+    array = w.rng.choice(w.names("vec") + w.names("ivec") or ["'no array'"])
+    form = w.rng.choice(PRINTS)
+    return form.replace("NUMBER", number).replace("ARRAY", array).splitlines()
 
 
 @statement("subscript-write", 1, feature="subscript-write")

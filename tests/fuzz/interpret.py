@@ -269,6 +269,7 @@ def without_xla(seen: list[ClosedJaxpr]) -> Iterator[None]:
     def reset(self: Any) -> None:
         original(self)
         self.run = Interpreted(self.run.__wrapped__, seen)
+        self.run_printing = Interpreted(self.run_printing.__wrapped__, seen)
 
     compiled._Entry.reset = reset  # type: ignore[method-assign]
     try:

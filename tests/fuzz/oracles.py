@@ -8,6 +8,8 @@ static      `d2s.to_static(f)`, called on the rows of arguments one after the ot
 compiled    the same by XLA
 vmap        `jax.vmap` of the converted function, against plain calls one by one
 grad        `jax.grad` of the converted function in a graph, against that of the plain one
+
+What prints is mapped and differentiated as a static function: only a whole call has an order.
 """
 
 from __future__ import annotations
@@ -224,8 +226,9 @@ class Judge:
         rows = [harness.flavoured(row(), "traced") for row in self.rows]
         results = [run(self.fn, row, self.around) for row in rows]
         # An exception cannot leave a mapped function as a value.
-        if any(r.error is not None or r.stdout or _odd(r.value) for r in results):
+        if any(r.error is not None or _odd(r.value) for r in results):
             return
+        text = "".join(r.stdout for r in results)
         try:
             stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(r.value for r in results))
             columns = jax.tree.map(lambda *leaves: jnp.stack(leaves), *rows)
@@ -234,9 +237,9 @@ class Judge:
         axes = jax.tree.map(lambda _: 0, columns)
 
         def mapped(*columns: Any) -> Any:
-            return jax.vmap(d2s.convert(self.fn), in_axes=axes)(*columns)
+            return jax.vmap((d2s.to_static if text else d2s.convert)(self.fn), axes)(*columns)
 
-        want = Outcome(harness.freeze(stacked))
+        want = Outcome(harness.freeze(stacked), text)
         got = run(lambda *c: _interpreted(mapped, *c), columns, self.around)
         got.args, want.state = (), got.state
         self._compare("vmap", "both rows", want, got)
@@ -261,6 +264,11 @@ class Judge:
             if want.error is not None:
                 return
             graph = gradient(harness.converted(self.fn))
+            if want.stdout:
+                # plain Python shows the tracers of jax; what it shows without them is to be shown
+                call = (*args[:at], point, *args[at + 1 :])
+                want.stdout = run(self.fn, call, self.around).stdout
+                graph = gradient(harness.Static(self.fn))
             got = run(lambda x, graph=graph: _interpreted(graph, x), (point,), self.around)
             if got.error == "ValueError" and got.message.startswith(REVERSE):
                 self.verdict.refusals.append(("grad", "reverse-mode"))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import types
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -22,7 +23,9 @@ from d2s.backends.lax import (
     items,
     loops,
     ordering,
+    printing,
     regions,
+    texts,
     wrappers,
 )
 from d2s.backends.lax.builtin_calls import BUILTINS, OPERATORS, power, refuse_unrepeatable
@@ -31,6 +34,7 @@ from d2s.backends.lax.compiled import Compiled
 from d2s.backends.lax.math_calls import MATH
 from d2s.backends.lax.numpy_calls import call_for, method_for
 from d2s.backends.lax.sequences import refuse_outer_iterator
+from d2s.backends.lax.text_calls import of_text, refuse_unseen_print
 from d2s.backends.lax.watch import changes
 from d2s.backends.protocol import Backend, Handler, Thunk
 from d2s.backends.python import PythonBackend
@@ -152,26 +156,21 @@ class LaxBackend(PythonBackend):
             _unbound(maybe.name, free)
         return maybe.value
 
-    def quoted(self, value: Any) -> Any:
-        if not isinstance(value, jax.core.Tracer) and has_traced(value):
-            raise refuse(
-                "the text of a container with run-time values",
-                "its values one by one in the message",
-            )
-        if not self.is_traced(value) or channels.current() is None:
-            return value
-        scope = channels.root()
-        number = len(scope.quotes)
-        scope.quotes[number] = (value, "")
-        return channels.Quote(value, number, scope)
+    def quoted(self, value: Any, how: str) -> Any:
+        if not has_traced(value) or channels.current() is None:
+            return super().quoted(value, how)
+        return texts.Quote(value, how, channels.root().quotes)
 
-    def shown(self, value: Any) -> Any:
-        if has_traced(value):
-            raise refuse(
-                "the text of a run-time value is not known while the graph is built",
-                "the value returned, and the text made outside the static function",
-            )
-        return value
+    def text(self, letters: str) -> Any:
+        if channels.current() is None:
+            return letters
+        text = texts.read(letters, channels.root().quotes)
+        return texts.checked(text) if isinstance(text, str) else text
+
+    def percent(self, template: Any, values: Any) -> Any:
+        if isinstance(template, str) and has_traced(values):
+            return texts.of(values, "%", template)
+        return template % values
 
     def items(self, container: Any) -> Any:
         return items.items(container) if self.staging() else container
@@ -218,21 +217,22 @@ class LaxBackend(PythonBackend):
         special = call_for(function, _nothing_to_change)
         if special is not None:
             return special(*args, **kwargs)
-        if isinstance(function, types.BuiltinMethodType):
-            if isinstance(function.__self__, _CONTAINERS) and channels.watches():
-                changes[id(function.__self__)] = channels.where()
-            if function.__name__ == "sort" and type(function.__self__) is list:
-                return ordering.sort(function.__self__)(*args, **kwargs)
-            formats = isinstance(function.__self__, str) and function.__name__ == "format"
-            if formats and has_traced([args, kwargs]):
-                raise refuse(
-                    "the text of a run-time value is not known yet",
-                    "the text outside the static function",
-                )
+        owner = getattr(function, "__self__", None)
+        if isinstance(owner, _CONTAINERS) and channels.watches():
+            changes[id(owner)] = channels.where()
+        if type(owner) is list and function.__name__ == "sort":
+            return ordering.sort(owner)(*args, **kwargs)
+        makes_text = of_text(function)
+        if makes_text is not None:
+            args = tuple(list(a) if isinstance(a, Iterator) else a for a in args)
+            if has_traced([args, kwargs]):
+                return makes_text(*args, **kwargs)
         return function(*args, **kwargs)
 
     def enter(self, function: Any, made: Any) -> Any:
         inside = is_made_inside(function)
+        if made.__code__.co_flags & _RUNS_LATER:
+            refuse_unseen_print(made)
         for watch in channels.watches():
             if not (inside and watch.outside):
                 watch.add(function)
@@ -254,7 +254,8 @@ class LaxBackend(PythonBackend):
     def around(self, function: Any, change: Callable[[Any], Any]) -> Any:
         special = _LIBRARY.get(function) if _is_hashable(function) else None
         special = special or call_for(function, change) or method_for(function)
-        return special or appended.together(wrappers.around(function, change))
+        around = appended.together(wrappers.around(function, change))
+        return special or printing.separated(around)
 
     def is_internal(self, error: BaseException) -> bool:
         if not self.staging():
@@ -279,6 +280,9 @@ class LaxBackend(PythonBackend):
 
 
 _CONTAINERS = (list, dict, set, deque)
+#: the code of generators and coroutines stays as it is
+_RUNS_LATER = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+
 #: functions of Python's libraries that need run-time values
 _LIBRARY = {**MATH, **OPERATORS}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +15,7 @@ from d2s.backends.lax.blame import change, difference, target_names
 from d2s.backends.lax.boxes import content
 from d2s.backends.lax.channels import Halt
 from d2s.backends.lax.ownership import alone
+from d2s.backends.lax.printing import only_if
 from d2s.backends.lax.regions import (
     Region,
     failures,
@@ -40,8 +43,10 @@ def cond(
     only = alone(then, state)
     watch = Watch(then, orelse, *state)
     watch.alone = only
-    one = trace(lambda: then(*state), [], watch)
-    other = trace(lambda: orelse(*state), [], watch)
+    with only_if(lambda: predicate):
+        one = trace(lambda: then(*state), [], watch)
+    with only_if(lambda: ~predicate):
+        other = trace(lambda: orelse(*state), [], watch)
     return join_branches(predicate, one, other, watch)
 
 
@@ -59,7 +64,6 @@ def switch(
     """`lax.switch` on a number: the cases in turn, then everything else."""
     pieces = list(dict.fromkeys(cases.values()))
     watch = Watch(*pieces, orelse, *state)
-    regions = [trace(lambda f=f: f(*state), [], watch) for f in (*pieces, orelse)]
     first, numbers = min(cases), [pieces.index(f) for f in cases.values()]
     in_order = list(cases) == list(range(first, first + len(cases)))
     whole = jnp.issubdtype(subject.dtype, jnp.integer)
@@ -71,6 +75,10 @@ def switch(
         index = jnp.asarray(len(pieces))
         for value, number in zip(reversed(cases), reversed(numbers), strict=True):
             index = jnp.where(subject == value, number, index)
+    regions = []
+    for number, piece in enumerate((*pieces, orelse)):
+        with only_if(functools.partial(operator.eq, index, number)):
+            regions.append(trace(lambda f=piece: f(*state), [], watch))
     return _join(regions, lambda runs: jax.lax.switch(index.astype(jnp.int32), runs), watch)
 
 
@@ -199,13 +207,15 @@ def _short_circuit(first: Any, rest: tuple[Callable[[], Any], ...], stop_when: b
 def _staged(first: Any, rest: tuple[Callable[[], Any], ...], stop_when: bool) -> Any:
     while len(rest) > LONG:
         # one after the other: blocks inside blocks would go as deep as the chain is long
-        later = trace(rest[0], [], Watch(rest[0]))
+        with only_if(_goes_on(first, stop_when)):
+            later = trace(rest[0], [], Watch(rest[0]))
         if not _is_cheap_bool(first, later):
             break
         first, rest = _combined(first, later, stop_when), rest[1:]
     predicate = scalar_predicate(first)
     watch = Watch(*rest)
-    later = trace(lambda: _short_circuit(rest[0](), rest[1:], stop_when), [], watch)
+    with only_if(_goes_on(predicate, stop_when)):
+        later = trace(lambda: _short_circuit(rest[0](), rest[1:], stop_when), [], watch)
     if _is_cheap_bool(first, later):
         return _combined(first, later, stop_when)
     now = trace(lambda: first, [], Watch())
@@ -218,6 +228,10 @@ def _staged(first: Any, rest: tuple[Callable[[], Any], ...], stop_when: bool) ->
         # a flag beside a value of one element: what such operands are joined for is their truth
         one, other = (trace(lambda r=r: _truth(r), [], Watch()) for r in (one, other))
         return join_branches(predicate, one, other, watch)
+
+
+def _goes_on(first: Any, stop_when: bool) -> Callable[[], Any]:
+    return lambda: scalar_predicate(first) ^ stop_when
 
 
 def _combined(first: Any, later: Region, stop_when: bool) -> Any:

@@ -28,6 +28,8 @@ from d2s.backends.lax.casts import (
 from d2s.backends.lax.dtypes import cast, is_dynamic, type_of
 from d2s.backends.lax.regions import is_internal, is_traced, scalar_predicate
 from d2s.backends.lax.sequences import Enumerate, Fresh, Range, Reversed, Sequence, Zip, as_sequence
+from d2s.backends.lax.text_calls import TEXTS, refuse_unseen_print
+from d2s.backends.lax.texts import Text
 from d2s.backends.lax.unrepeatable import unrepeatable
 from d2s.backends.lax.watch import Effects
 from d2s.errors import StagingError
@@ -89,7 +91,7 @@ def _len(value: Any) -> Any:
 def _number(kind: type, convert: Call) -> Call:
     def make(*args: Any, **kwargs: Any) -> Any:
         if len(args) != 1 or kwargs or not is_traced(args[0]):
-            return kind(*args, **kwargs)
+            return kind(*(str(a) if isinstance(a, Text) else a for a in args), **kwargs)
         return convert(args[0])
 
     return make
@@ -241,32 +243,15 @@ def _round(number: Any, ndigits: Any = None) -> Any:
     return kinds.remember(number - rest + jnp.where(up, unit, 0), int)
 
 
-def _text(name: str) -> Call:
-    plain = getattr(builtins, name)
-
-    def show(*args: Any, **kwargs: Any) -> Any:
-        if has_traced(args):
-            raise refuse(
-                f"{name}() of a run-time value, whose text is not known yet",
-                "the text outside the static function",
-            )
-        return plain(*args, **kwargs)
-
-    return show
-
-
-def _print(*args: Any, **kwargs: Any) -> None:
-    raise refuse(
-        "print inside a static function would show only while the graph is built",
-        "return the value and print it outside, or jax.debug.print(...)",
-        code="D2S023",
-    )
-
-
 def refuse_unrepeatable(function: Any) -> None:
     """Calls that would happen only while the graph is built."""
+    refuse_unseen_print(function)
     if isinstance(getattr(function, "__self__", None), io.IOBase):
-        _print()
+        raise refuse(
+            "a file is used directly, which would happen only while the graph is built",
+            "print(..., file=...), or the file outside the static function",
+            code="D2S023",
+        )
     found = unrepeatable(function)
     if found is not None:
         name, fix = found
@@ -285,6 +270,7 @@ def _next(*args: Any) -> Any:
 
 
 BUILTINS: dict[Any, Call] = {
+    **TEXTS,
     range: _range,
     enumerate: _enumerate,
     zip: _zip,
@@ -308,10 +294,6 @@ BUILTINS: dict[Any, Call] = {
     any: _any,
     all: _all,
     round: _round,
-    str: _text("str"),
-    repr: _text("repr"),
-    format: _text("format"),
-    print: _print,
     next: _next,
 }
 

@@ -23,16 +23,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import take_current_trace
 
-from d2s.backends.lax.trees import Leaf, leaves, map_leaves
+from d2s.backends.lax import texts
+from d2s.backends.lax.texts import Text
+from d2s.backends.lax.trees import leaves
 from d2s.backends.lax.watch import Slot, Watch, changes
 from d2s.conversion import is_made_code
 from d2s.errors import IntegerOverflow, RunTimeError, Site, StagingError
 from d2s.libraries import is_library_file
 from d2s.values import Watching
-
-_TOKEN = "\x00d2s:{}:"
-_END = "\x00"
-_REPR = "!r"
 
 
 class Halt(BaseException):
@@ -51,67 +49,34 @@ class Failure:
 
     def make(self, quotes: list[Any]) -> BaseException:
         """The exception, as the user's code made it, with the quoted values filled in."""
-        args = tuple(_filled(a, quotes) for a in self.args)
+        args = tuple(texts.filled(a, quotes) for a in self.args)
         made = self.kind.__new__(self.kind, *args)
         made.args = args
-        made.__dict__.update({k: _filled(v, quotes) for k, v in self.attributes.items()})
+        made.__dict__.update({k: texts.filled(v, quotes) for k, v in self.attributes.items()})
         if self.cause is not None:
             made.__cause__ = self.cause
         return made
 
 
-@dataclass(frozen=True)
-class _Later(Leaf):
-    """An argument of an exception that is a run-time value: the n-th of its quoted values."""
-
-    number: int
-
-
-def _filled(argument: Any, quotes: list[tuple[Any, str]]) -> Any:
-    """An argument of an exception with the run-time values in it."""
-    if not isinstance(argument, str):
-        return map_leaves(
-            lambda leaf: quotes[leaf.number][0] if isinstance(leaf, _Later) else leaf, argument
-        )
-    if quotes:
-        for n, (value, spec) in enumerate(quotes):
-            shown = repr(value) if spec == _REPR else format(value, spec)
-            argument = argument.replace(_TOKEN.format(n) + spec + _END, shown)
-    return argument
-
-
-@dataclass(repr=False)
-class Quote:
-    """A run-time value inside a message; formatting it leaves a token."""
-
-    value: Any
-    number: int
-    scope: Scope
-
-    def __format__(self, spec: str) -> str:
-        self.scope.quotes[self.number] = (self.value, spec)
-        return _TOKEN.format(self.number) + spec + _END
-
-    def __str__(self) -> str:
-        return format(self, "")
-
-    def __repr__(self) -> str:
-        return format(self, _REPR)
-
-
 def quotes_of(error: BaseException) -> bool:
     """Whether the message of an exception quotes run-time values."""
-    start = _TOKEN.partition("{")[0]
-    return any(isinstance(a, str) and start in a for a in error.args) or any(
-        isinstance(leaf, jax.core.Tracer) for a in error.args for leaf in leaves(a)
-    )
+    args = [_read(argument) for argument in error.args]
+    return any(isinstance(leaf, jax.core.Tracer) for leaf in leaves(args))
+
+
+def _read(argument: Any) -> Any:
+    """An argument of an exception; the message may quote run-time values."""
+    if isinstance(argument, str) and _stack.scopes:
+        return texts.read(argument, _stack.scopes[0].quotes)
+    return argument
 
 
 class Failures:
     """The failures of one compiled function, numbered from 1 in the order they were found."""
 
     def __init__(self) -> None:
-        self.all: list[tuple[Failure, list[tuple[str, bool]]]] = []
+        #: and of the values that their messages quote, which of them are Python numbers
+        self.all: list[tuple[Failure, list[bool]]] = []
         #: some failures come by a callback, because they happen inside a transformation
         self.calls_back = False
         self.told: list[BaseException] = []
@@ -123,12 +88,12 @@ class Failures:
         """Whether it is no failure of the program: with its numbers as constants it may run."""
         return issubclass(self.all[number - 1][0].kind, RunTimeError)
 
-    def add(self, failure: Failure, specs: list[tuple[str, bool]]) -> int:
-        for n, (known, known_specs) in enumerate(self.all):
+    def add(self, failure: Failure, weak: list[bool]) -> int:
+        for n, (known, known_weak) in enumerate(self.all):
             same = known.kind is failure.kind and known.site == failure.site
-            if same and known.args == failure.args and known_specs == specs:
+            if same and known.args == failure.args and known_weak == weak:
                 return n + 1
-        self.all.append((failure, specs))
+        self.all.append((failure, weak))
         return len(self.all)
 
 
@@ -152,7 +117,7 @@ class Scope:
         self.payload: dict[int, list[Any]] = {}
         self.numbers: set[int] = set()
         self.snapshots: list[tuple[Any, dict[tuple[int, Any], tuple[Slot, Any]]]] = []
-        self.quotes: dict[int, tuple[Any, str]] = {}
+        self.quotes: dict[int, Text] = {}
         #: containers that were joined: in place, a change of one could be one of another, too
         self.joined: list[Watch] = []
 
@@ -197,33 +162,17 @@ class Scope:
 
     def number_of(self, error: BaseException) -> tuple[int, list[Any]]:
         """The number of a failure, and the run-time values that its message quotes."""
-        quotes: list[tuple[Any, str]] = []
-        args: list[Any] = []
-
-        def later(leaf: Any) -> Any:
-            if not isinstance(leaf, jax.core.Tracer):
-                return leaf
-            quotes.append((leaf, ""))
-            return _Later(len(quotes) - 1)
-
-        for argument in error.args:
-            argument = map_leaves(later, argument)
-            if isinstance(argument, str):
-                for n, (value, spec) in (_stack.scopes or [self])[0].quotes.items():
-                    token = _TOKEN.format(n) + spec + _END
-                    if token in argument:
-                        # numbered anew, so that every trace of the place gives the same failure
-                        argument = argument.replace(
-                            token, f"{_TOKEN.format(len(quotes))}{spec}{_END}"
-                        )
-                        quotes.append((value, spec))
-            args.append(argument)
+        values: list[Any] = []
+        # numbered anew, so that every trace of the place gives the same failure
+        args = tuple(texts.taken(_read(argument), values) for argument in error.args)
         attributes = {
-            k: map_leaves(later, v) for k, v in vars(error).items() if not k.startswith("__")
+            k: texts.taken(_read(v), values)
+            for k, v in vars(error).items()
+            if not k.startswith("__")
         }
-        failure = Failure(type(error), tuple(args), where(error), error.__cause__, attributes)
-        specs = [(spec, bool(getattr(jax.typeof(v), "weak_type", False))) for v, spec in quotes]
-        return self.failures.add(failure, specs), [jnp.asarray(value) for value, _ in quotes]
+        failure = Failure(type(error), args, where(error), error.__cause__, attributes)
+        weak = texts.are_numbers(values)
+        return self.failures.add(failure, weak), [jnp.asarray(value) for value in values]
 
 
 class _Stack(threading.local):
@@ -455,20 +404,10 @@ def check(code: int, payload: dict[int, list[Any]], failures: Failures) -> None:
     """Raise the failure of a code, at the user's line."""
     if code == 0:
         return
-    failure, specs = failures.all[code - 1]
+    failure, weak = failures.all[code - 1]
     values = payload.get(code, [])
-    quotes = [
-        (_shown(value, weak), spec) for value, (spec, weak) in zip(values, specs, strict=True)
-    ]
+    quotes = [texts.shown(value, is_number) for value, is_number in zip(values, weak, strict=True)]
     raise_at(failure.make(quotes), failure.site)
-
-
-def _shown(value: Any, weak: bool) -> Any:
-    """What a format of the value shows: a Python number for one, the array for the rest."""
-    if isinstance(value, jax.core.Tracer):  # under jax.grad its value is known all the same
-        value = value.to_concrete_value()
-    array = np.asarray(value)
-    return array.item() if weak else jnp.asarray(array)
 
 
 def raise_at(error: BaseException, site: Site) -> None:

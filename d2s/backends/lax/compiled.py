@@ -14,7 +14,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from d2s.backends.lax import aliases, channels
+from d2s.backends.lax import aliases, channels, printing
 from d2s.backends.lax.channels import Failures, Halt, Scope
 from d2s.backends.lax.dtypes import type_of
 from d2s.backends.lax.keys import Changing, Number, exact_key
@@ -83,6 +83,10 @@ class _Entry:
         self.watches: list[Watch] = []
         #: failures come by callbacks, which do not know whose call they are about
         self.calls_back = False
+        #: the graph that takes a ticket for what it prints is the one to run
+        self.prints = False
+        #: no call will be computed again because an integer left its range
+        self.is_final = False
         self.reset()
 
     def is_current(self) -> bool:
@@ -93,13 +97,18 @@ class _Entry:
         return True
 
     def reset(self) -> None:
-        def graph(*leaves: Any) -> Any:
+        def plain(*leaves: Any) -> Any:
             return self.owner.trace(self, leaves)
 
-        functools.update_wrapper(graph, self.owner.function, updated=())
-        del graph.__wrapped__  # type: ignore[attr-defined]
+        def printing_(ticket: Any, reached: Any, *leaves: Any) -> Any:
+            return self.owner.trace(self, leaves, ticket, reached)
+
+        graphs: tuple[Any, ...] = plain, printing_
+        for graph in graphs:
+            functools.update_wrapper(graph, self.owner.function, updated=())
+            del graph.__wrapped__
         # in this order: another thread must not find the old graph without what it was built from
-        self.run = jax.jit(graph)
+        self.run, self.run_printing = jax.jit(plain), jax.jit(printing_)
         self.watches = []
 
 
@@ -147,7 +156,7 @@ class Compiled(StaticFunction):
                         _tracing.owners = owners
                         failed: BaseException
                         try:
-                            result = entry.run(*leaves)
+                            result = printing.run(entry, leaves)
                         except (Exception, Restart) as error:
                             failed = error
                         else:
@@ -262,7 +271,7 @@ class Compiled(StaticFunction):
         _tracing.owners = owners
         failed: Exception | None = None
         try:
-            result = entry.run(*leaves)
+            result = printing.run(entry, leaves)
         except Exception as error:
             failed = error
         _tracing.owners = ()
@@ -345,18 +354,26 @@ class Compiled(StaticFunction):
     def _name(self) -> str:
         return self.function.__qualname__
 
-    def trace(self, entry: _Entry, leaves: tuple[Any, ...]) -> Any:
+    def trace(
+        self, entry: _Entry, leaves: tuple[Any, ...], ticket: Any = None, reached: Any = None
+    ) -> Any:
         """Build the graph: run the converted function once on abstract values."""
         owners, _tracing.owners = _tracing.owners, ()
         scope = Scope(Failures())
         exact = any(_is_python_int(leaf) for leaf in leaves)
+        prints = printing.into(ticket, reached, leaves, entry.key)
         aside = channels.set_aside(exact)
-        with deep, self._running(), aside, aliases.arguments(), channels.entered(scope):
-            if exact:
-                result = self._trace_exact(entry, leaves, owners, scope)
-            else:
-                result = self._result(scope, *self._call(entry, leaves, owners, scope))
+        with deep, self._running(), aside, aliases.arguments(), channels.entered(scope), prints:
+            try:
+                if exact:
+                    result = self._trace_exact(entry, leaves, owners, scope)
+                else:
+                    result = self._result(scope, *self._call(entry, leaves, owners, scope))
+            except printing.Asked:
+                _tracing.owners = owners
+                raise
             entry.calls_back |= scope.failures.calls_back
+            entry.is_final = not any(map(scope.failures.is_of_the_graph, scope.numbers))
             return result
 
     @contextmanager
@@ -390,7 +407,7 @@ class Compiled(StaticFunction):
                         raise
                     if not is_raised_by_user(error):
                         raise
-                    sure = scope.code is None and not channels.root().quotes
+                    sure = scope.code is None and not (channels.root().quotes or entry.prints)
                     if sure and not any(True for _ in twins.changes()):
                         # what was changed before it failed would have to stay changed
                         _refuse_changes(outside, twins, self._name)

@@ -18,6 +18,7 @@ import jax.numpy as jnp
 from d2s.backends.lax import channels
 from d2s.backends.lax.dtypes import type_of
 from d2s.backends.lax.regions import is_traced
+from d2s.backends.lax.texts import Text
 from d2s.errors import StagingError
 
 #: what a jax array is an instance of
@@ -57,6 +58,8 @@ def _refused(what: str, fix: str) -> StagingError:
 
 
 def isinstance_(value: Any, wanted: Any) -> bool:
+    if isinstance(value, Text):
+        return issubclass(str, wanted)
     if not is_traced(value):
         return isinstance(value, wanted)
     candidates = (bool, int, float, complex, ARRAY)
@@ -84,6 +87,8 @@ def _classes(wanted: Any) -> list[Any]:
 def type_(*args: Any, **kwargs: Any) -> Any:
     if len(args) == 1 and is_traced(args[0]):
         return _asked(args[0])
+    if len(args) == 1 and isinstance(args[0], Text):
+        return str
     return type(*args, **kwargs)
 
 

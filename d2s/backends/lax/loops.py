@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr
 
-from d2s.backends.lax import channels
+from d2s.backends.lax import channels, printing
 from d2s.backends.lax.appended import items_of
 from d2s.backends.lax.boxes import boxed, build
 from d2s.backends.lax.carry import CODE, Plan, is_same, settle
@@ -162,12 +162,13 @@ def _grown(now: Any, later: Any) -> Any:
 def _stage_tested(go: Any, test: Body, body: Body, state: State) -> State:
     """A loop whose test was evaluated already and came out as a run-time value."""
 
-    def step(_: Any, *values: Any) -> Any:
-        after = as_tuple(body(*values), len(values))
-        return (test(*after), *after) if after else test()
+    def step(go: Any, *values: Any) -> Any:
+        with printing.only_if(lambda: go):
+            after = as_tuple(body(*values), len(values))
+            return (test(*after), *after) if after else test()
 
     flag = scalar_predicate(go)
-    done = _stage_while(lambda go, *_: go, step, (flag, *state), _names(body, 0))
+    done = _stage_while(lambda go, *_: go, step, (flag, *state), _names(body, 0), is_tested=True)
     return done[1:]
 
 
@@ -178,6 +179,7 @@ def _stage_while(
     names: list[str] | None = None,
     watch: Watch | None = None,
     counted: bool = False,
+    is_tested: bool = False,
 ) -> State:
     count = len(state)
     watch = watch or _watch(body, state, 0, test)
@@ -186,12 +188,22 @@ def _stage_while(
     def step(*values: Any) -> State:
         return as_tuple(body(*values), count)
 
-    plan = _settle_either_way(
-        step, [], state, watch, names, code_inside=False, counted=counted, stacks=False
-    )
+    def settled(code_inside: bool) -> Plan:
+        return _settle_either_way(
+            *(step, [], state, watch, names),
+            code_inside=code_inside,
+            counted=counted,
+            stacks=False,
+        )
+
+    plan = settled(code_inside=False)
     tested = _trace_test(test, plan, count, watch)
+    prints = printing.prints(plan.region.effects)
+    if prints and is_tested and plan.region.code is not None:
+        plan = settled(code_inside=True)  # a lane that has failed prints no more
+        tested = _trace_test(test, plan, count, watch)
     plan.refuse_other_reads(tested)
-    if not tested.is_pure:
+    if not tested.is_pure or (prints and not is_tested):
         go = test(*state)
         return _stage_tested(go if is_traced(go) else jnp.asarray(bool(go)), test, body, state)
     return _run_while(plan, tested, count)
@@ -291,7 +303,8 @@ def _run_while(plan: Plan, tested: Region, count: int) -> State:
 
     def body(carry: Any) -> Any:
         code, payload, values = carry
-        outs = region.run(*plan.inputs(values))
+        start = [code] if plan.with_code else []
+        outs = region.run(*start, *plan.inputs(values))
         if fails:
             code = leaf_value(region.code, outs, CODE)
             payload = _payload(region, outs)
@@ -440,7 +453,9 @@ def _stage_for(sequence: Sequence, body: Body, state: State, test: Body | None) 
         rows = [Type(a.shape[1:], a.dtype, False) for a in arrays]
 
         def scanned(position: Any, *values: Any) -> State:
-            with channels.at_position(position):
+            # what is printed in a loop depends on it, or jax would take it out of there
+            printing_ = printing.only_if(lambda: position >= 0)
+            with channels.at_position(position), printing_:
                 item = sequence.item(position, list(values[: len(rows)]))
                 return as_tuple(body(item, *values[len(rows) :]), count)
 

@@ -29,6 +29,7 @@ from d2s.backends.lax.state import (
     is_twinned,
     set_raw,
 )
+from d2s.backends.lax.texts import Text
 from d2s.backends.lax.trees import children
 from d2s.backends.lax.twins import Change, Twins, slot_of
 from d2s.backends.lax.watch import EMPTY, Slot, Watch, own_dict
@@ -71,6 +72,8 @@ class Results:
             return lambda call: value
         if self._outside.knows(value):
             return lambda call: value
+        if isinstance(value, Text):
+            str(value)  # says that it is not known
         known = self._known.get(id(value))
         return known[1] if known is not None else self._fresh(value)
 

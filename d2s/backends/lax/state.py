@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import io
 import sys
 import types
 import weakref
@@ -111,7 +112,7 @@ class Taken:
             self.key.append(Itself(value))
             return
         try:
-            if isinstance(value, Iterator):
+            if isinstance(value, Iterator) and not isinstance(value, io.IOBase):
                 raise TypeError("an iterator is used up while the graph is built")
             self.key.append(Static(value))
         except TypeError:

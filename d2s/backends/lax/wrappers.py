@@ -14,6 +14,7 @@ from typing import Any
 
 import jax
 
+from d2s.conversion import is_made_by_d2s
 from d2s.libraries import is_library_file
 
 Change = Callable[[Any], Any]
@@ -30,15 +31,25 @@ _copies: weakref.WeakKeyDictionary[Any, tuple[Any, Any]] = weakref.WeakKeyDictio
 
 def around(function: Any, change: Change) -> Any:
     """The wrapper around changed functions, or itself when there is nothing to change in it."""
+    make = _maker(function)
+    return function if make is None else _remembered(function, make, change)
+
+
+def anew(function: Any) -> Any:
+    """A function of ours, or a wrapper of such, that jax has no graph of yet."""
+    if isinstance(function, types.FunctionType) and is_made_by_d2s(function):
+        return _copy(function, function.__closure__)
+    make = _maker(function)
+    return function if make is None else make(function, anew)
+
+
+def _maker(function: Any) -> Callable[[Any, Change], Any] | None:
+    """How to make a wrapper again."""
     kind = type(function)
     if kind is types.FunctionType:
         library = function.__closure__ and is_library_file(function.__code__.co_filename)
-        return _remembered(function, _closure, change) if library else function
-    if kind in _PARTS:
-        return _remembered(function, _object, change)
-    if kind is _Jitted:
-        return _remembered(function, _jitted, change)
-    return function
+        return _closure if library else None
+    return _object if kind in _PARTS else _jitted if kind is _Jitted else None
 
 
 def _remembered(function: Any, make: Callable[[Any, Change], Any], change: Change) -> Any:
@@ -59,7 +70,7 @@ def _state(function: Any) -> Any:
 
 def _inside(value: Any, change: Change) -> Any:
     changed = change(value)
-    return around(value, change) if changed is value else changed
+    return around(value, change) if changed is value and change is not anew else changed
 
 
 def _closure(function: types.FunctionType, change: Change) -> Any:
@@ -77,12 +88,16 @@ def _closure(function: types.FunctionType, change: Change) -> Any:
             cells[n] = types.CellType(changed)
     if all(a is b for a, b in zip(cells, function.__closure__ or (), strict=True)):
         return function
+    return _copy(function, tuple(cells))
+
+
+def _copy(function: types.FunctionType, cells: tuple[types.CellType, ...] | None) -> Any:
     made = types.FunctionType(
         function.__code__,
         function.__globals__,
         function.__name__,
         function.__defaults__,
-        tuple(cells),
+        cells,
     )
     made.__kwdefaults__ = function.__kwdefaults__
     made.__dict__.update(function.__dict__)

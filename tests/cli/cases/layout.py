@@ -65,7 +65,7 @@ class Walker:
             def else_14(broke_8):
                 return broke_8
             broke_8 = d2s.cond(d2s.and_(count > 99, lambda:
-                f'{d2s.shown(count):03d}' != ''), then_14, else_14, broke_8)
+                d2s.text(f'{d2s.quoted(count):03d}') != ''), then_14, else_14, broke_8)
             return x, count, broke_8
         x, count, broke_8 = d2s.while_loop(test_8, body_8, x, count, broke_8)
         return x, count  # both

@@ -17,7 +17,7 @@ def f(x):
 # output
 
 def f(x):
-    return f'{d2s.shown(x)}'
+    return d2s.text(f'{d2s.quoted(x)}')
 
 
 # case: conversion and format stay
@@ -28,7 +28,7 @@ def f(x):
 # output
 
 def f(x):
-    return f'{d2s.shown(x)!r:>10} x.y={d2s.shown(x.y)!r}'
+    return d2s.text(f"{d2s.quoted(x, 'r'):>10} x.y={d2s.quoted(x.y)!r}")
 
 
 # case: a width that is a value
@@ -39,7 +39,7 @@ def f(x, w):
 # output
 
 def f(x, w):
-    return f'{d2s.shown(x):{d2s.shown(w)}}'
+    return d2s.text(f'{d2s.quoted(x):{d2s.concrete(w)}}')
 
 
 # case: expressions
@@ -50,7 +50,7 @@ def f(x):
 # output
 
 def f(x):
-    return f'{d2s.shown(x + 1)} {d2s.shown(d2s.fn(g)(x))}'
+    return d2s.text(f'{d2s.quoted(x + 1)} {d2s.quoted(d2s.fn(g)(x))}')
 
 
 # case: an assert inside an if
@@ -65,10 +65,52 @@ def f(x):
 def f(x):
     if x is None:
         d2s.assert_(x, lambda: f'{d2s.quoted(x)}')
-    return f'{d2s.shown(x)}'
+    return d2s.text(f'{d2s.quoted(x)}')
 
 
 # case: text without fields, and constants
 
 def f(x):
     return f"text", f"{1}", "{x}", "%s"
+
+
+# case: percent with a text on its left
+
+def f(x, n, form):
+    return "%d" % n, f"{x}%s" % n, n % 2, form % x
+
+# output
+
+def f(x, n, form):
+    return (
+        d2s.percent('%d', n),
+        d2s.percent(d2s.text(f'{d2s.quoted(x)}%s'), n),
+        n % 2,
+        form % x,
+    )
+
+
+# case: the message of an exception is no other text
+
+def f(x):
+    raise ValueError(f"{x}", len(f"{x}"))
+
+# output
+
+def f(x):
+    raise ValueError(f'{d2s.quoted(x)}', d2s.fn(len)(d2s.text(f'{d2s.quoted(x)}')))
+
+
+# case: the text of a value in its turn
+
+def f(x):
+    return f"{x!a}", f"{x!s}", f"{x!s:^9}"
+
+# output
+
+def f(x):
+    return (
+        d2s.text(f"{d2s.quoted(x, 'a')}"),
+        d2s.text(f'{d2s.quoted(x)!s}'),
+        d2s.text(f"{d2s.quoted(x, 's'):^9}"),
+    )

@@ -1,0 +1,315 @@
+"""Texts with run-time values in them: written down while the graph is built, filled in when it ran.
+
+An f-string, `str()`, `format()` and `%` of a run-time value give a `Text`. It knows its values, and
+what to do with them; `print`, `raise` and other texts take it. Whoever needs its letters is told.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from d2s.backends.lax import channels
+from d2s.backends.lax.trees import Leaf, children, leaves, map_leaves
+from d2s.errors import StagingError
+
+_TOKEN = "\x00d2s:{}\x00"
+_TOKENS = re.compile("\x00d2s:(\\d+)\x00")
+#: what a run-time value says of itself when code that d2s does not see asks for its text
+_OWN_TEXT = re.compile(r"Traced<|Tracer\((~?\w+\[|aval=|primal=)|\x00d2s:")
+
+
+def _is_tracer(value: Any) -> bool:
+    return isinstance(value, jax.core.Tracer)
+
+
+@dataclass
+class Field:
+    """A value in a text, and how it is shown: by a format, or by a whole template of its own."""
+
+    value: Any
+    how: str
+    spec: str
+
+    def render(self) -> str:
+        return _WAYS[self.how](self.value, self.spec)
+
+
+_WAYS: dict[str, Callable[[Any, str], str]] = {
+    "": format,
+    "s": lambda value, spec: format(str(value), spec),
+    "r": lambda value, spec: format(repr(value), spec),
+    "a": lambda value, spec: format(ascii(value), spec),
+    "%": lambda value, template: template % value,
+    "format": lambda value, template: template.format(*value[0], **value[1]),
+}
+
+
+@dataclass(eq=False, repr=False)
+class Text:
+    """Letters and fields in turn. Once its values are known, its text is that of Python."""
+
+    parts: tuple[Any, ...]
+
+    def __str__(self) -> str:
+        if any(map(_is_tracer, leaves(self.parts))):
+            raise _unknown()
+        return "".join(part.render() if isinstance(part, Field) else part for part in self.parts)
+
+    def __repr__(self) -> str:
+        return repr(str(self))
+
+    def __format__(self, spec: str) -> str:
+        return format(str(self), spec)
+
+    def __add__(self, other: Any) -> Any:
+        return joined([self, other]) if isinstance(other, str | Text) else NotImplemented
+
+    def __radd__(self, other: Any) -> Any:
+        return joined([other, self]) if isinstance(other, str) else NotImplemented
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Text) and not any(map(_is_tracer, leaves([self, other]))):
+            return self.parts == other.parts
+        return str(self) == str(other) if isinstance(other, str | Text) else False
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def __getattr__(self, name: str) -> Any:
+        if hasattr(str, name) and not name.startswith("__"):
+            return getattr(str(self), name)
+        raise AttributeError(f"'str' object has no attribute '{name}'")
+
+
+def _asks(name: str) -> Any:
+    def ask(self: Text, *args: Any) -> Any:
+        return getattr(str(self), name)(*map(_letters, args))
+
+    return ask
+
+
+for _name in ("len", "iter", "contains", "getitem", "lt", "le", "gt", "ge", "mul", "rmul", "mod"):
+    setattr(Text, f"__{_name}__", _asks(f"__{_name}__"))
+Text.__bool__ = lambda self: bool(str(self))  # type: ignore[attr-defined]
+
+
+def _letters(value: Any) -> Any:
+    return str(value) if isinstance(value, Text) else value
+
+
+def _unknown() -> StagingError:
+    return StagingError(
+        "the text of a run-time value is not known while the graph is built",
+        code="D2S020",
+        site=channels.where(),
+        fix="the text in a print, a raise or an assert, or made outside the static function",
+    )
+
+
+def joined(pieces: list[Any]) -> Any:
+    """One text of several; a plain one if none has a run-time value."""
+    parts: list[Any] = []
+    for piece in pieces:
+        for part in piece.parts if isinstance(piece, Text) else (piece,):
+            if parts and isinstance(part, str) and isinstance(parts[-1], str):
+                parts[-1] += part
+            elif not isinstance(part, str) or part:
+                parts.append(part)
+    plain = all(isinstance(part, str) for part in parts)
+    return "".join(parts) if plain else Text(tuple(parts))
+
+
+def of(value: Any, how: str = "", spec: str = "") -> Text:
+    """The text of something with run-time values, which nobody can change afterwards."""
+    text = Text((Field(_copied(value), how, spec),))
+    _refuse_doubtful(text.parts[0])
+    str(sample(text))  # a format that does not fit fails here, as it does in Python
+    return text
+
+
+def _copied(value: Any) -> Any:
+    """The containers anew, and what else could change as it shows itself now."""
+    parts = children(value)
+    if parts is not None:
+        return parts[1]([_copied(part) for _, part in parts[0]])
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    if value is None or _is_tracer(value) or isinstance(value, _FIXED):
+        return value
+    return _Shown(checked(str(value)), checked(repr(value)))
+
+
+_NUMBERS = (bool, int, float, complex, np.generic, jax.Array)
+_FIXED: tuple[Any, ...] = (*_NUMBERS, str, bytes, type, jax.tree_util.PyTreeDef)
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """An object without run-time values, as it showed itself while the graph was built."""
+
+    text: str
+    own: str
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return self.own
+
+
+def _refuse_doubtful(field: Field) -> None:
+    """In a graph `2` and `Array(2)` are one thing; by themselves they also look alike."""
+    by_repr = field.how in ("r", "a") or re.search(r"![ra]|%[ra]", field.spec)
+    inside = field.how in ("", "s") and not _is_tracer(field.value)
+    for leaf in _shown_leaves(field.value) if by_repr or inside else ():
+        if not isinstance(leaf, jax.core.Tracer) or leaf.shape or channels.is_position(leaf):
+            continue
+        if leaf.dtype == jnp.bool_ or are_numbers([leaf])[0]:
+            raise StagingError(
+                "whether a run-time number shows as Python's or as an array is not known here",
+                code="D2S020",
+                site=channels.where(),
+                fix="the number by itself, not in a container or by repr(): print(x), f'{x}'",
+            )
+
+
+def _shown_leaves(value: Any) -> list[Any]:
+    """The leaves of a value, but for those of texts in it, which show them their own way."""
+    parts = None if isinstance(value, Text) else children(value)
+    return [value] if parts is None else [v for _, part in parts[0] for v in _shown_leaves(part)]
+
+
+def sample(text: Any) -> Any:
+    """A text with some values in place of those that are not known yet."""
+
+    def some(leaf: Any) -> Any:
+        if not _is_tracer(leaf):
+            return leaf
+        kind = jax.typeof(leaf)
+        if jnp.issubdtype(kind.dtype, jax.dtypes.extended):
+            return leaf.dtype
+        zeros = np.broadcast_to(np.zeros((), kind.dtype), kind.shape)
+        return zeros.item() if kind.weak_type else _Some(zeros)
+
+    return map_leaves(some, text)
+
+
+class _Some:
+    """An array of zeros that formats as one of jax does; it is never shown."""
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def __format__(self, spec: str) -> str:
+        return format(self._value[()] if not self._value.ndim else self._value, spec)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._value, name)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._value[index]
+
+    def __index__(self) -> int:
+        return int(self._value.__index__())
+
+    def __float__(self) -> float:
+        return float(self._value)
+
+    def __int__(self) -> int:
+        return int(self._value)
+
+
+@dataclass(frozen=True)
+class Later(Leaf):
+    """A run-time value that is handed over beside what it belongs to: the n-th of those."""
+
+    number: int
+
+
+def taken(tree: Any, values: list[Any]) -> Any:
+    """A text or container without its run-time values, which are added to a list."""
+
+    def take(leaf: Any) -> Any:
+        if not _is_tracer(leaf):
+            return leaf
+        values.append(leaf)
+        return Later(len(values) - 1)
+
+    return map_leaves(take, tree)
+
+
+def filled(tree: Any, values: list[Any]) -> Any:
+    """The same with values again."""
+    full = map_leaves(lambda v: values[v.number] if isinstance(v, Later) else v, tree)
+    return str(full) if isinstance(full, Text) else full
+
+
+def are_numbers(values: list[Any]) -> list[bool]:
+    """Which run-time values are Python numbers."""
+    return [bool(getattr(jax.typeof(value), "weak_type", False)) for value in values]
+
+
+def shown(value: Any, weak: bool) -> Any:
+    """What a text shows of a value: a Python number for one, the array for the rest."""
+    if _is_tracer(value):  # under jax.grad its value is known all the same
+        value = value.to_concrete_value()
+    if jnp.issubdtype(value.dtype, jax.dtypes.extended):
+        return value
+    array = np.asarray(value)
+    return _number(array[()]) if weak else jnp.asarray(array)
+
+
+def _number(value: Any) -> Any:
+    """A Python number; a float is the shortest that rounds to the one of the graph."""
+    if isinstance(value, np.complexfloating):
+        return complex(_number(value.real), _number(value.imag))
+    return float(str(value)) if isinstance(value, np.floating) else value.item()
+
+
+# -- while Python formats -------------------------------------------------------------------------
+
+
+@dataclass(repr=False)
+class Quote:
+    """A run-time value inside an f-string; formatting it leaves a token."""
+
+    value: Any
+    how: str
+    known: dict[int, Text]
+
+    def __format__(self, spec: str) -> str:
+        if isinstance(self.value, Text) and not spec and self.how in ("", "s"):
+            text = self.value
+        else:
+            text = of(self.value, self.how, checked(spec))
+        number = len(self.known)
+        self.known[number] = text
+        return _TOKEN.format(number)
+
+    def __str__(self) -> str:
+        return format(Quote(self.value, "s", self.known), "")
+
+    def __repr__(self) -> str:
+        return format(Quote(self.value, "r", self.known), "")
+
+
+def read(letters: str, known: dict[int, Text]) -> Any:
+    """The text that an f-string has left; itself where it quotes no run-time value."""
+    found = _TOKENS.split(letters)
+    if len(found) == 1:
+        return letters
+    return joined([known[int(part)] if n % 2 else part for n, part in enumerate(found)])
+
+
+def checked(text: str) -> str:
+    """A text that no run-time value got into unseen."""
+    if _OWN_TEXT.search(text):
+        raise _unknown()
+    return text
