@@ -621,3 +621,17 @@ def test_graphs_do_not_keep_what_they_were_called_with():
     del net
     gc.collect()
     assert gone
+
+
+def test_a_list_that_grows_with_every_call_is_said_to_be_slow(caplog):
+    seen = []
+
+    def note(x):
+        seen.append(x)
+        return x
+
+    static = d2s.to_static(note)
+    for _ in range(18):
+        static(jnp.float32(1))
+    assert len(seen) == 18
+    assert "16 graphs" in caplog.text and "a list of 15 parts became a list of 16" in caplog.text

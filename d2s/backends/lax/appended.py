@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
 import jax
@@ -222,7 +222,7 @@ def _alike(one: Any, other: Any) -> bool:
 
 def together(function: Any) -> Any:
     """A function of jax that puts arrays together, for which rows of one array are that array."""
-    put = _TOGETHER.get(function) if isinstance(function, Hashable) else None
+    put = _TOGETHER.get(id(function))
     return function if put is None else functools.partial(put, function)
 
 
@@ -250,11 +250,12 @@ def _concatenate(function: Any, arrays: Any, axis: Any = 0, **kwargs: Any) -> An
     return jnp.moveaxis(whole, 0, axis).reshape(shape)
 
 
-_TOGETHER: dict[Any, Callable[..., Any]] = {
-    jnp.stack: _stack,
-    jnp.array: _array,
-    jnp.asarray: _array,
-    jnp.concatenate: _concatenate,
+#: by identity: what is called may have no hash, or one that is not known yet
+_TOGETHER: dict[int, Callable[..., Any]] = {
+    id(jnp.stack): _stack,
+    id(jnp.array): _array,
+    id(jnp.asarray): _array,
+    id(jnp.concatenate): _concatenate,
 }
 
 

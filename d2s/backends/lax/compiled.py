@@ -34,6 +34,8 @@ from d2s.values import Unbound, Watching
 
 logger = logging.getLogger("d2s")
 
+#: after so many graphs of one function it is said that there are many
+_MANY = 16
 #: how often the walk may start again because the function reaches more than was known
 _RESTARTS = 100
 #: types of arguments that are leaves as they are
@@ -202,6 +204,7 @@ class Compiled(StaticFunction):
                         continue
                     entry = self._entries.get(key)
                     if entry is None:
+                        self._warn_of_many(key)
                         entry = self._entries[key] = _Entry(self, key)
             self._remember(args, kwargs, entry)
             try:
@@ -214,6 +217,19 @@ class Compiled(StaticFunction):
             code="D2S024",
             fix="functions and objects made outside of it",
         )
+
+    def _warn_of_many(self, key: tuple[Any, ...]) -> None:
+        """Say when graph after graph is built: a list that grows with every call is such a case."""
+        count = len(self._entries)
+        if count and count % _MANY == 0:
+            last = next(reversed(self._entries))
+            pairs = zip(last, key, strict=False)
+            part = next(((a, b) for a, b in pairs if a != b), ("fewer parts", "more parts"))
+            logger.warning(
+                "%s has %d graphs; from the last call to this one %s became %s. What it reaches "
+                "should keep its structure: keep what grows outside of it",
+                *(self._name, count, *part),
+            )
 
     def _take(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Taken:
         taken = Taken(self._reach.pinned)

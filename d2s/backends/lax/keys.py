@@ -44,6 +44,9 @@ class Static(Token):
         super().__init__(exact_key(value))
         self.value = value
 
+    def __repr__(self) -> str:
+        return repr(self.value)
+
 
 class Number(Static):
     """A Python number found in an object, a global or a closure: a constant until it changes."""
@@ -95,6 +98,10 @@ class Node(Token):
     def __init__(self, kind: Any, names: Any, exact: Any = None) -> None:
         super().__init__((kind, names if exact is None else exact))
         self.kind, self.names = kind, names
+
+    def __repr__(self) -> str:
+        size = self.names if isinstance(self.names, int) else getattr(self.names, "__len__", int)()
+        return f"a {self.kind.__name__} of {size} parts"
 
 
 def exact_key(value: Any) -> Any:
