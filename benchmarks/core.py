@@ -190,6 +190,46 @@ def per_call(function: Any, args: Sequence[Any], count: int = 1000) -> Callable[
     return lambda: seconds(many) / count
 
 
+# -- state and checks -----------------------------------------------------------------------------
+
+
+def state(turns: int = 21) -> list[Row]:
+    """A hundred arrays in objects, against the same arrays handed to `jax.jit`."""
+    x = jnp.ones(4)
+    network = specimens.Network()
+    leaves = [(layer.weight, layer.bias) for layer in network.layers]
+    read = in_turns(
+        per_call(d2s.to_static(network), (x,), 200),
+        per_call(jax.jit(specimens.of_leaves), (leaves, x), 200),
+        turns,
+    )
+    changed = d2s.to_static(network.step)
+    by_hand = jax.jit(specimens.step_of_leaves)
+
+    def handed_on() -> Callable[[Any], Any]:
+        held = [leaves]
+
+        def step(x: Any) -> Any:
+            result, held[0] = by_hand(held[0], x)
+            return result
+
+        return step
+
+    written = in_turns(per_call(changed, (x,), 200), per_call(handed_on(), (x,), 200), turns)
+    return [
+        ratio("state: 100 arrays read", 2, read),
+        ratio("state: 100 arrays read and written", 2, written),
+    ]
+
+
+def checks(turns: int = 21) -> Row:
+    """A loop that may raise in every trip, against the same loop without the check."""
+    args = jnp.float32(1), jnp.int32(100_000)
+    one, other = d2s.to_static(specimens.checked), d2s.to_static(specimens.unchecked)
+    times = in_turns(per_call(one, args, 20), per_call(other, args, 20), turns)
+    return ratio("checks: raise in a loop", 2, times)
+
+
 # -- the table ------------------------------------------------------------------------------------
 
 
@@ -207,7 +247,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="fail when a limit is exceeded")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows there as well")
     options = parser.parse_args()
-    rows = [conversion(), *plain_values(), *tracing(), *calls()]
+    rows = [conversion(), *plain_values(), *tracing(), *calls(), *state(), checks()]
     print(table(rows))
     if options.json is not None:
         versions = {"python": platform.python_version(), "jax": jax.__version__}

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 
 # -- on plain Python values -----------------------------------------------------------------------
 
@@ -188,6 +189,55 @@ def guarded(values: list[float], divisor: float) -> float:
             total = total - 1.0
     values = [*values, total]
     return sum(map(lambda x: x * total if x > 0 else 0.0, values))
+
+
+class Layer:
+    def __init__(self) -> None:
+        self.weight, self.bias = jnp.eye(4), jnp.zeros(4)
+
+
+class Network:
+    """A hundred arrays in fifty objects."""
+
+    def __init__(self) -> None:
+        self.layers = [Layer() for _ in range(50)]
+        self.training = True
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        for layer in self.layers:
+            x = jnp.tanh(x @ layer.weight + layer.bias)
+        return x * 2 if self.training else x
+
+    def step(self, x: jax.Array) -> jax.Array:
+        for layer in self.layers:
+            layer.bias = layer.bias + 0.1
+            layer.weight = layer.weight * 0.9
+        return self(x)
+
+
+def of_leaves(leaves: list[tuple[jax.Array, jax.Array]], x: jax.Array) -> jax.Array:
+    for weight, bias in leaves:
+        x = jnp.tanh(x @ weight + bias)
+    return x * 2
+
+
+def step_of_leaves(leaves: list[tuple[jax.Array, jax.Array]], x: jax.Array) -> Any:
+    new = [(weight * 0.9, bias + 0.1) for weight, bias in leaves]
+    return of_leaves(new, x), new
+
+
+def checked(x: jax.Array, count: jax.Array) -> jax.Array:
+    for n in range(count):
+        x = x * 0.999 + n
+        if x < 0:
+            raise ValueError(f"{x} after {n}")
+    return x
+
+
+def unchecked(x: jax.Array, count: jax.Array) -> jax.Array:
+    for n in range(count):
+        x = x * 0.999 + n
+    return x
 
 
 MIXED = (search, iterate, table, guarded)

@@ -32,7 +32,7 @@ from d2s.backends.lax.state import (
 from d2s.backends.lax.texts import Text
 from d2s.backends.lax.trees import children
 from d2s.backends.lax.twins import Change, Twins, slot_of
-from d2s.backends.lax.watch import EMPTY, Slot, Watch, own_dict
+from d2s.backends.lax.watch import EMPTY, Slot, Watch, own_dict, slot_names
 from d2s.errors import StagingError
 
 
@@ -279,17 +279,26 @@ def _bind(place: Place, values: list[tuple[Any, Any]]) -> None:
 
 
 def _store(owner: Any, values: list[tuple[Any, Any]], gone: list[Any]) -> None:
-    mapped = isinstance(owner, dict | list | deque)
-    for key in gone:
-        if mapped:
-            owner.pop(key, None)
-        else:
-            delete_raw(owner, key)
-    for key, value in values:
-        if mapped:
+    mapped = isinstance(owner, dict)
+    own = owner if mapped else None if isinstance(owner, list | deque) else _attributes(owner)
+    if own is not None:
+        for key in gone:
+            own.pop(key, None)
+        own.update(values)
+    elif isinstance(owner, list | deque):
+        for key, value in values:
             owner[key] = value
-        else:
+    else:
+        for key in gone:
+            delete_raw(owner, key)
+        for key, value in values:
             set_raw(owner, key, value)
+
+
+def _attributes(owner: Any) -> dict[str, Any] | None:
+    """All attributes of an object in one dict, if it has no others."""
+    kind: Any = type(owner)
+    return own_dict(owner) if not slot_names(kind) else None
 
 
 def _replace_from(owner: Any, kept: int, made: list[Any]) -> None:
