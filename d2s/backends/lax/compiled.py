@@ -463,6 +463,7 @@ class Compiled(Inspected):
     ) -> Any:
         """Build the graph: run the converted function once on abstract values."""
         owners, _tracing.owners = _tracing.owners, ()
+        inputs = shown(leaves)  # once they are written to, nobody may look at them
         scope = Scope(Failures())
         exact = any(_is_python_int(leaf) for leaf in leaves)
         prints = printing.into(ticket, reached, leaves, entry.key)
@@ -479,12 +480,11 @@ class Compiled(Inspected):
             entry.calls_back |= scope.failures.calls_back
             entry.is_final = not any(map(scope.failures.is_of_the_graph, scope.numbers))
             if not record.is_on():
-                self._note(entry, leaves)
+                self._note(entry, inputs)
             return result
 
-    def _note(self, entry: _Entry, leaves: tuple[Any, ...]) -> None:
+    def _note(self, entry: _Entry, inputs: tuple[str, ...]) -> None:
         """Remember that a graph was built, and why."""
-        inputs = shown(leaves)
         reason = entry.reason or other_types(entry.inputs, inputs)
         self._cache.graphs.append(Graph(inputs, reason))
         logger.debug("%s: a graph for (%s): %s", self._name, ", ".join(inputs), reason)
