@@ -50,6 +50,25 @@ def outcome(function: Callable[..., Any], args: Any, kwargs: Any, seconds: float
     return Outcome(value, failed, printed.getvalue(), (args, kwargs))
 
 
+def plain_outcome(
+    function: Callable[..., Any], args: Any, kwargs: Any, seconds: float
+) -> Outcome | None:
+    """The same for a plain function; where it writes into arrays, they are NumPy's."""
+    found = outcome(function, args, kwargs, seconds)
+    if found is None or "JAX arrays are immutable" not in str(found.error):
+        return found
+    return outcome(function, _as_numpy(args), _as_numpy(kwargs), seconds)
+
+
+def _as_numpy(value: Any) -> Any:
+    if type(value) in (list, tuple):
+        return type(value)(map(_as_numpy, value))
+    if type(value) is dict:
+        return {key: _as_numpy(part) for key, part in value.items()}
+    is_array = _is_number(value) and hasattr(value, "dtype")
+    return np.array(value) if is_array and value.shape else value
+
+
 @contextlib.contextmanager
 def _limit(seconds: float) -> Iterator[None]:
     """Stop after some time, where the system can; a graph that runs is not stopped."""

@@ -316,3 +316,24 @@ def test_a_nan_that_a_branch_does_not_make():
         return jnp.sqrt(x) if x > 0 else 0.0
 
     assert d2s.to_static(f, checks="nan")(jnp.float32(-1.0)) == 0.0
+
+
+# -- functions that print -------------------------------------------------------------------------
+
+
+def test_a_function_that_prints(capsys):
+    def f(x):
+        if x > 0:
+            print("positive", x)
+            x = x + 1
+        return x
+
+    static = d2s.to_static(f)
+    assert "print" in str(static.jaxpr(1.0))
+    assert [row.became for row in static.explain(1.0)] == ["lax.cond"]
+    assert static.explain(1.0).title.endswith("f(float32[] (Python number))")
+    assert static.compile(1.0) is not None and static.cost(1.0).outputs
+    assert capsys.readouterr().out == "", "looking prints nothing"
+    assert static(1.0) == 2.0 and static(2.0) == 3.0
+    assert static.watch("x")(1.0)["x"] == [1.0, 2.0]
+    assert capsys.readouterr().out == "positive 1.0\npositive 2.0\npositive 1.0\n"

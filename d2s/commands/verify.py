@@ -9,7 +9,7 @@ from d2s import api
 from d2s.commands import targets
 from d2s.commands.mistakes import Mistake
 from d2s.commands.targets import add_target, load, original
-from d2s.verification import difference, outcome
+from d2s.verification import difference, outcome, plain_outcome
 
 HELP = "run a function plain and static on generated inputs, and report the first difference"
 EXAMPLES = f"""\
@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     passed, skipped = 0, 0
     for number in range(1, arguments.runs + 1):
         args, kwargs = generator.next(wanted)
-        before = outcome(plain, args, kwargs, arguments.seconds)
+        before = plain_outcome(plain, args, kwargs, arguments.seconds)
         if before is None:
             skipped += 1
             continue

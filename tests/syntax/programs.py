@@ -313,3 +313,47 @@ def inner_class(x):
         by = math.sqrt(4.0)
 
     return x * Scale.by
+
+
+# -- writes and effects ---------------------------------------------------------------------------
+
+
+@row(jnp.arange(3.0), TWO, group="Writes and effects", says="`x = x.at[i].set(v)`")
+def subscript_write(x, i):
+    """`x[i] = v`, `x[a:b] += v` on jax arrays"""
+    y = x * 1
+    y[i] = 5.0
+    y[0:2] += 1.0
+    return y
+
+
+@row(jnp.arange(6.0), TWO, group="Writes and effects", says="`lax.dynamic_slice`, or an error")
+def window(x, i):
+    """`x[i : i + 3]` at a run-time position"""
+    start = i if i > 0 else 0
+    return x[start : start + 3]
+
+
+@row(ROWS, group="Writes and effects")
+def appends(rows):
+    """`l.append(v)` in a staged loop: stacked outputs"""
+    sums = []
+    for row in rows:
+        sums.append(row.sum())
+    return jnp.stack(sums)
+
+
+@row(ONE, group="Writes and effects", says="printed by every call, in order")
+def printing(x):
+    """`print` and texts with run-time values"""
+    if x > 0:
+        print(f"x is {x:.2f}")
+    return x
+
+
+@row({"best": ONE}, ONE, group="Writes and effects", says="outputs of the graph, written back")
+def attributes(record, x):
+    """`d[k] = v`, `o.x = v`, also of arguments, globals and closures"""
+    if x > record["best"]:
+        record["best"] = x
+    return x
