@@ -163,7 +163,9 @@ def _returned(code: types.CodeType, name: str) -> Site | None:
         if instruction.opname == "RETURN_CONST":
             return _site(code, instruction, None)
         if instruction.opname == "RETURN_VALUE" and last is not None:
-            return None if last.argval == name else _site(code, last, None)
+            two = last.opname in ("STORE_FAST_LOAD_FAST", "LOAD_FAST_LOAD_FAST")
+            loaded = last.argval[-1] if two else last.argval
+            return None if loaded == name else _site(code, last, None)
         last = instruction
     return None
 
