@@ -4,31 +4,71 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
-from d2s import conversion
-from d2s.backends import backend
+from d2s import backends, conversion
+from d2s.options import Options, options
+from d2s.report import Report
 from d2s.static import StaticFunction, parts
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def to_static(function: Any) -> Any:
+def to_static(
+    function: Any = None,
+    *,
+    input_spec: Any = None,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    loops: Any = None,
+    max_iterations: int | None = None,
+    checks: str | Iterable[str] | None = None,
+    compiler_options: Mapping[str, Any] | None = None,
+    backend: str | None = None,
+) -> Any:
     """Run an ordinary function as one XLA graph: its control flow becomes part of the graph.
 
-    Works as a decorator, on functions, methods, lambdas, partials and callable objects. Generators
-    and coroutines have no graph: they run as they are, and the logger ``d2s`` says so.
+    Works as a decorator, with options or without, and as a function: on functions, methods,
+    lambdas, partials and callable objects such as modules of Flax and Equinox. Generators and
+    coroutines have no graph: they run as they are, and the logger ``d2s`` says so. `d2s.Options`
+    tells what the options mean.
     """
+    chosen = options(
+        input_spec=input_spec,
+        static_argnums=static_argnums,
+        static_argnames=static_argnames,
+        donate_argnums=donate_argnums,
+        donate_argnames=donate_argnames,
+        in_shardings=in_shardings,
+        out_shardings=out_shardings,
+        loops=loops,
+        max_iterations=max_iterations,
+        checks=checks,
+        compiler_options=compiler_options,
+        backend=backend,
+    )
+    if function is None:
+        return functools.partial(_to_static, chosen)
+    return _to_static(chosen, function)
+
+
+def _to_static(chosen: Options, function: Any) -> Any:
     if isinstance(function, StaticFunction):
-        return function
+        return function if chosen.is_plain else _to_static(chosen, function.original)
     if isinstance(function, _DESCRIPTORS):
-        return _inside(function, to_static)
+        return _inside(function, functools.partial(_to_static, chosen))
     if isinstance(function, types.MethodType) and isinstance(function.__func__, StaticFunction):
-        return function
+        if chosen.is_plain:
+            return function
+        function = types.MethodType(function.__func__.original, function.__self__)
     if conversion.runs_later(function) and conversion.runs_as_it_is(function):
         return function
-    return backend("jax").compile(function)
+    return backends.backend(chosen.backend).compile(function, chosen)
 
 
 def convert(function: F) -> F:
@@ -44,6 +84,18 @@ def convert(function: F) -> F:
     if keywords or len(bound) > 1:
         return cast(F, functools.partial(made, *bound, **keywords))
     return cast(F, types.MethodType(made, bound[0])) if bound else made
+
+
+def trace(function: Callable[..., Any], *args: Any, **kwargs: Any) -> StaticFunction:
+    """A static function by tracing alone, made at once for the example arguments.
+
+    Nothing is converted. A branch or a loop that Python would decide by a run-time value is refused
+    (D2S028): the graph would keep the decision for all other values.
+    """
+    original = function.original if isinstance(function, StaticFunction) else function
+    traced = backends.backend("jax").trace(original)
+    traced(*args, **kwargs)
+    return traced
 
 
 _DESCRIPTORS = (staticmethod, classmethod, property)
@@ -65,6 +117,15 @@ def to_code(function: Callable[..., Any]) -> str:
         return to_code(function.original)
     plain, _, _ = parts(function)
     return conversion.source_of(plain)
+
+
+def explain(function: Any, *args: Any, **kwargs: Any) -> Report:
+    """What became of each control-flow statement of a function for such arguments, and why."""
+    static: Any = to_static(function)
+    if isinstance(static, types.MethodType):
+        static, args = static.__func__, (static.__self__, *args)
+    found: Report = static.explain(*args, **kwargs)
+    return found
 
 
 def generated(function: F) -> F:

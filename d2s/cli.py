@@ -9,10 +9,21 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from d2s import __version__
-from d2s.commands import convert
+from d2s.commands import check, convert, explain, inspect, verify
 from d2s.commands.mistakes import Mistake, from_os, say
 
-COMMANDS = (convert,)
+COMMANDS = (convert, check, inspect, explain, verify)
+EXAMPLES = """\
+examples:
+  d2s convert model.py --diff    what becomes of the decorated functions of a file
+  d2s check package              which functions d2s would refuse, for CI
+  d2s explain D2S012             what an error means and what to write instead
+  d2s explain model.py:f --spec float    what became of each statement, and why
+  d2s inspect model.py:f --spec float    the generated code, the graph, its cost
+  d2s verify model.py:f --spec float     plain against static on generated inputs
+
+`d2s COMMAND --help` tells more, with examples.
+"""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -24,7 +35,12 @@ class _Parser(argparse.ArgumentParser):
 
 def parser() -> argparse.ArgumentParser:
     """The arguments of all commands."""
-    made = _Parser(prog="d2s", description="Plain Python control flow becomes static JAX graphs.")
+    made = _Parser(
+        prog="d2s",
+        description="Plain Python control flow becomes static JAX graphs.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     made.add_argument("--version", action="version", version=f"d2s {__version__}")
     commands = made.add_subparsers(metavar="COMMAND", required=True)
     for command in COMMANDS:

@@ -11,6 +11,7 @@ import logging
 import threading
 import types
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -113,7 +114,15 @@ def source_of(function: types.FunctionType) -> str:
     return conversion_of(plain).source + "\n"
 
 
-def _convert(function: types.FunctionType) -> Conversion:
+def original_source(function: types.FunctionType) -> str:
+    """The text that the user wrote."""
+    return text_of(function, function.__code__)
+
+
+def _convert(
+    function: types.FunctionType, edit: Callable[[Any], None] = lambda tree: None
+) -> Conversion:
+    """Convert a function, whose tree may be edited before."""
     # the thousands of small objects of a syntax tree would make the collector look through
     # everything else again and again; none of them is garbage yet
     collecting = gc.isenabled()
@@ -121,6 +130,7 @@ def _convert(function: types.FunctionType) -> Conversion:
     try:
         with deep:
             unit = parse(function)
+            edit(unit.tree)
             converted_tree, runtime, made = pipeline.run(unit, _known_names(function))
             tree = emit.to_ast(converted_tree)
             flags = function.__code__.co_flags & _FUTURE
@@ -138,7 +148,10 @@ def _convert(function: types.FunctionType) -> Conversion:
             gc.enable()
     _register(code)
     logger.debug("converted %s (%s:%d)", unit.name, unit.filename, unit.first_line)
-    return Conversion(code, tree, unit, runtime)
+    made_of = Conversion(code, tree, unit, runtime)
+    if logger.isEnabledFor(logging.DEBUG):
+        logger.debug("%s became\n%s", unit.name, made_of.source)
+    return made_of
 
 
 def _known_names(function: types.FunctionType) -> dict[str, object]:
@@ -319,7 +332,16 @@ def bind(function: types.FunctionType) -> types.FunctionType:
     """A converted function object that shares globals, defaults and closure with the original."""
     if is_made_by_d2s(function):
         return function
-    conversion = conversion_of(function)
+    return _bind(function, conversion_of(function))
+
+
+def converted_with(function: types.FunctionType, edit: Callable[[Any], None]) -> types.FunctionType:
+    """A converted function whose source was edited; nobody else gets to see it."""
+    with _lock:
+        return _bind(function, _convert(function, edit))
+
+
+def _bind(function: types.FunctionType, conversion: Conversion) -> types.FunctionType:
     code = conversion.code
     closure = None
     if code.co_freevars:

@@ -29,16 +29,34 @@ class Site:
 
     def excerpt(self) -> str:
         """The source line with a caret under the place, in the layout of a traceback."""
-        text = self.text
         head = f'  File "{self.filename}", line {self.line}, in {self.function}'
+        return "\n".join([head, *self.marked()])
+
+    def marked(self) -> list[str]:
+        """The line and the carets below it; nothing when the file is not there."""
+        text = self.text
         if not text.strip():
-            return head
+            return []
         stripped = text.lstrip()
         shift = len(text) - len(stripped)
         start = max(self.column - shift, 0)
         width = max(self.end_column - self.column, 1) if self.end_column else len(stripped)
         marks = " " * start + "^" * min(width, max(len(stripped) - start, 1))
-        return f"{head}\n    {stripped}\n    {marks}"
+        return [f"    {stripped}", f"    {marks}"]
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of two values that do not fit together: when it is that, its type, where it is made."""
+
+    when: str
+    what: str
+    site: Site | None = None
+
+    def excerpt(self) -> str:
+        if self.site is None or not self.site.text.strip():
+            return ""
+        return f"  {self.when}, line {self.site.line}\n" + "\n".join(self.site.marked())
 
 
 #: What each code means, in one line; the message itself carries the details.
@@ -59,10 +77,14 @@ CODES = {
     "D2S025": "an iterator that cannot be replayed",
     "D2S026": "recursion whose end depends on a run-time value",
     "D2S027": "a manager or handler that a failure at run time would pass by",
+    "D2S028": "a branch that tracing alone would freeze",
     "D2S030": "an argument that d2s cannot pass to a static function",
     "D2S031": "a result that d2s cannot return from a static function",
+    "D2S032": "an argument that does not fit its specification",
+    "D2S033": "an option or a mode that d2s does not know",
     "D2S040": "an integer left the 32-bit range in a staged loop",
     "D2S041": "a slice at a run-time position reaches beyond the array",
+    "D2S050": "an operation made a NaN",
 }
 
 
@@ -72,14 +94,23 @@ class Error(Exception):
     code = "D2S000"
 
     def __init__(
-        self, what: str, *, code: str | None = None, site: Site | None = None, fix: str = ""
+        self,
+        what: str,
+        *,
+        code: str | None = None,
+        site: Site | None = None,
+        fix: str = "",
+        sides: tuple[Side, ...] = (),
     ) -> None:
         if code is not None:
             self.code = code
-        self.what, self.site, self.fix = what, site, fix
+        self.what, self.site, self.fix, self.sides = what, site, fix, sides
         parts = [f"{self.code}: {what}"]
+        width = max((len(side.when) for side in sides), default=0) + 1
+        parts += [f"  {side.when + ':':<{width}} {side.what}" for side in sides]
         if site is not None:
             parts.append(site.excerpt())
+        parts += filter(None, (side.excerpt() for side in sides))
         if fix:
             parts.append(f"Write instead: {fix}")
         super().__init__("\n".join(parts))
@@ -117,6 +148,12 @@ class SliceLength(RunTimeError, IndexError):
     """Raised after a call: a slice would have another length than the graph was built for."""
 
     code = "D2S041"
+
+
+class NanFound(Error, FloatingPointError):
+    """Raised after a call with ``checks="nan"``: an operation gave a result that is no number."""
+
+    code = "D2S050"
 
 
 _OWN_FOLDERS = (os.path.join(os.path.dirname(os.path.abspath(__file__)), ""), "<frozen runpy>")

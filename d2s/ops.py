@@ -19,6 +19,8 @@ from d2s.backends import active
 from d2s.errors import ConversionError
 from d2s.items import At, Ref
 from d2s.libraries import called_argument, takes_functions
+from d2s.observing import listener
+from d2s.record import Recording
 from d2s.recursion import deep
 from d2s.values import Maybe, Unbound, Watching
 
@@ -29,10 +31,10 @@ _BUILTIN = types.BuiltinFunctionType
 
 def cond(test: Any, then: Callable[..., Any], orelse: Callable[..., Any], *state: Any) -> Any:
     """`if`, and the conditional expression."""
-    if test is True:
-        return then(*state)
-    if test is False:
-        return orelse(*state)
+    if test is True or test is False:
+        if Recording.on:
+            active().decided()
+        return then(*state) if test else orelse(*state)
     return active().cond(test, then, orelse, state)
 
 
@@ -206,6 +208,13 @@ def text(letters: str) -> Any:
 def percent(template: Any, values: Any) -> Any:
     """`%` with a text on the left."""
     return active().percent(template, values)
+
+
+def observe(name: str, line: int, value: Any) -> None:
+    """A watched variable has a new value."""
+    tell = listener()
+    if tell is not None:
+        active().observe(name, line, value, tell)
 
 
 def power(base: Any, exponent: Any) -> Any:

@@ -72,8 +72,38 @@ def rewrite(
     module = Module(text, filename)
     already = [f for f in module.functions if "generated" in f.marks]
     wanted = [f for f in module.functions if _is_wanted(f, functions, everything)]
+    pieces, refused = _pieces(module, wanted, everything)
+    if refused and not everything:
+        raise refused[0].error
+    left = tuple((r.function, r.reason or f"{r.error.code}: {r.error.what}") for r in refused)
+    names = frozenset(f.qualname for f in module.functions)
+    converted = tuple(piece.function for piece in pieces)
+    new = _with_pieces(module, pieces) if pieces else text
+    return Rewritten(new, converted, tuple(already), left, names)
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A function that does not convert; with a reason if that is no fault of its syntax."""
+
+    function: Function
+    error: ConversionError
+    reason: str
+
+
+def check(text: str, filename: str, decorated: bool) -> tuple[int, list[Refused]]:
+    """How many functions convert, and those that do not: of all, or of the decorated ones."""
+    module = Module(text, filename)
+    wanted = [f for f in module.functions if _is_wanted(f, (), not decorated)]
+    pieces, refused = _pieces(module, wanted, not decorated)
+    return len(pieces), refused
+
+
+def _pieces(
+    module: Module, wanted: list[Function], everything: bool
+) -> tuple[list[_Piece], list[Refused]]:
     pieces: list[_Piece] = []
-    left: list[tuple[Function, str]] = []
+    refused: list[Refused] = []
     done: set[Function] = set()
     if wanted:
         load_submodules(module.tree)
@@ -88,15 +118,10 @@ def rewrite(
                 raise _refusal(module, function, reason)
             pieces.append(_convert(module, function))
         except ConversionError as error:
-            if not everything:
-                raise
-            left.append((function, reason or f"{error.code}: {error.what}"))
+            refused.append(Refused(function, error, reason))
         else:
             done.add(function)
-    names = frozenset(f.qualname for f in module.functions)
-    converted = tuple(piece.function for piece in pieces)
-    new = _with_pieces(module, pieces) if pieces else text
-    return Rewritten(new, converted, tuple(already), tuple(left), names)
+    return pieces, refused
 
 
 def _is_wanted(function: Function, names: Collection[str], everything: bool) -> bool:

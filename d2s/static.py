@@ -10,22 +10,30 @@ from typing import Any
 from d2s import conversion
 from d2s.errors import ConversionError
 from d2s.libraries import is_library_file
+from d2s.options import PLAIN, Options
+from d2s.recursion import deep
 
 
 class StaticFunction:
     """A function that runs as one compiled graph; a backend says how it is called.
 
-    ``original`` is the plain function; ``code`` the generated source.
+    ``original`` is the plain function, ``code`` the generated source, ``options`` what was asked
+    for.
     """
 
-    def __init__(self, original: Any) -> None:
+    def __init__(self, original: Any, options: Options = PLAIN) -> None:
         plain, self.bound, self.keywords = parts(original)
         functools.update_wrapper(self, plain)
-        self.original = original
+        self.original, self.options = original, options
         self.function = conversion.converted(plain)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError  # pragma: no cover - every backend has its own
+
+    def eagerly(self, *args: Any, **kwargs: Any) -> Any:
+        """The converted code on the values themselves, without a graph."""
+        with deep:
+            return self.function(*self.bound, *args, **{**self.keywords, **kwargs})
 
     def __reduce__(self) -> Any:
         """Pickled by name, as functions are; where another thing has the name, by the original."""
@@ -33,7 +41,7 @@ class StaticFunction:
         path: str = self.function.__qualname__
         for name in path.split("."):
             found = getattr(found, name, None)
-        return path if found is self else (_compiled, (self.original,))
+        return path if found is self else (_compiled, (self.original, self.options))
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -46,10 +54,10 @@ class StaticFunction:
         return f"<static {self.function.__qualname__}>"
 
 
-def _compiled(original: Any) -> Any:
-    import d2s
+def _compiled(original: Any, options: Options) -> Any:
+    from d2s import api
 
-    return d2s.to_static(original)
+    return api._to_static(options, original)
 
 
 def parts(function: Any) -> tuple[types.FunctionType, tuple[Any, ...], dict[str, Any]]:
@@ -78,6 +86,12 @@ def parts(function: Any) -> tuple[types.FunctionType, tuple[Any, ...], dict[str,
     if isinstance(call, types.FunctionType) and not isinstance(function, type):
         plain, bound, keywords = parts(call)
         return plain, (*bound, function), keywords
+    if isinstance(function, type):
+        raise ConversionError(
+            f"{function.__qualname__} is a class",
+            code="D2S001",
+            fix="d2s.to_static above its methods, or on an object of the class",
+        )
     raise ConversionError(
         f"{function!r} is not a Python function",
         code="D2S001",

@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
+import shlex
 from pathlib import Path
 
 import pytest
 
+import d2s
+from d2s.cli import main
 from d2s.errors import CODES
+
+from .documents import blocks, run
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+#: the programs of this one are those of the manual, which has tests of its own
+MADE = ("errors.md",)
 BLOCKS = [
     pytest.param(block, id=f"{path.name}-{n}")
     for path in DOCUMENTS
-    for n, block in enumerate(re.findall(r"```python\n(.*?)```", path.read_text(), re.DOTALL))
+    if path.name not in MADE
+    for n, block in enumerate(blocks(path.read_text()))
+    if block.language == "python"
 ]
 
 
 @pytest.mark.parametrize("block", BLOCKS)
 def test_code_in_the_documents_runs(block, tmp_path):
-    path = tmp_path / "example.py"
-    path.write_text(block)
-    spec = importlib.util.spec_from_file_location("document_example", path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    try:
-        spec.loader.exec_module(module)
-    finally:
-        del sys.modules[spec.name]
+    if not block.raises:
+        run(block.text, tmp_path)
+        return
+    with pytest.raises(d2s.Error) as caught:
+        run(block.text, tmp_path)
+    assert caught.value.code == block.raises
 
 
 def test_every_link_leads_somewhere():
@@ -40,14 +44,45 @@ def test_every_link_leads_somewhere():
                 assert (path.parent / target).exists(), f"{path.name}: {target}"
 
 
-def test_every_error_code_is_documented():
-    text = (ROOT / "docs" / "errors.md").read_text()
-    for code, meaning in CODES.items():
-        assert f"| {code} | {meaning} |" in text
-
-
 def test_every_error_code_is_used():
     source = "".join(p.read_text() for p in (ROOT / "d2s").rglob("*.py") if p.name != "errors.py")
     own = (ROOT / "d2s" / "errors.py").read_text()
     for code in CODES:
         assert f'"{code}"' in source or own.count(f'"{code}"') > 1, code
+
+
+MODEL = """\
+import d2s
+
+
+@d2s.to_static
+def weighted(rows, weights):
+    total = 0.0
+    for row, weight in zip(rows, weights):
+        if weight > 0:
+            total = total + row.sum() * weight
+    return total
+"""
+COMMANDS = sorted(
+    {
+        line.partition("#")[0].removeprefix("$ ").strip()
+        for path in DOCUMENTS
+        for block in blocks(path.read_text())
+        if block.language == "sh"
+        for line in block.text.splitlines()
+        if line.startswith("d2s ")
+    }
+)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_in_the_documents_run(command, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "package").mkdir()
+    for path in ("model.py", "package/model.py"):
+        (tmp_path / path).write_text(MODEL)
+    arguments = shlex.split(command)[1:]
+    if "--check" in arguments:
+        assert main([a for a in arguments if a != "--check"]) == 0
+    assert main(arguments) == 0
+    assert capsys.readouterr()

@@ -35,7 +35,14 @@ def active() -> Backend:
 @contextmanager
 def use_backend(name: str) -> Iterator[None]:
     """Run converted code on another backend inside the block; ``"python"`` is the reference."""
-    token = _active.set(backend(name))
+    with running_on(backend(name)):
+        yield
+
+
+@contextmanager
+def running_on(chosen: Backend) -> Iterator[None]:
+    """The same for a backend that has no name of its own."""
+    token = _active.set(chosen)
     try:
         yield
     finally:

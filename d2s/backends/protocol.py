@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+from d2s.observing import Seen
+from d2s.options import Options
 from d2s.static import StaticFunction
 from d2s.values import Maybe
 
@@ -33,6 +35,10 @@ class Backend(Protocol):
         orelse: Callable[..., Any],
         state: tuple[Any, ...],
     ) -> Any: ...
+
+    def decided(self) -> None:
+        """Python has decided a branch; told only while a record is made."""
+        ...
 
     def while_loop(
         self, test: Callable[..., Any], body: Callable[..., Any], state: tuple[Any, ...]
@@ -79,6 +85,10 @@ class Backend(Protocol):
     def or_(self, first: Any, rest: tuple[Thunk, ...]) -> Any: ...
 
     def not_(self, operand: Any) -> Any: ...
+
+    def observe(self, name: str, line: int, value: Any, tell: Callable[[Seen], None]) -> None:
+        """Tell the value of a watched variable, now or when the graph runs."""
+        ...
 
     def power(self, base: Any, exponent: Any) -> Any:
         """`**` with an exponent that is not a constant."""
@@ -162,6 +172,10 @@ class Backend(Protocol):
         """The error to raise when code that was not converted needed a run-time value."""
         ...
 
-    def compile(self, original: Any) -> StaticFunction:
+    def compile(self, original: Any, options: Options) -> StaticFunction:
         """A static function of a function, a method, a partial or a callable object."""
+        ...
+
+    def trace(self, original: Any) -> StaticFunction:
+        """A static function that converts no control flow, and refuses what it would freeze."""
         ...

@@ -10,6 +10,8 @@ from typing import Any
 from d2s.backends.protocol import Backend, Handler, Thunk
 from d2s.errors import Error
 from d2s.frames import without_blocks
+from d2s.observing import Seen
+from d2s.options import Options
 from d2s.static import StaticFunction
 from d2s.values import Maybe
 
@@ -59,6 +61,9 @@ class PythonBackend:
         state: tuple[Any, ...],
     ) -> Any:
         return then(*state) if test else orelse(*state)
+
+    def decided(self) -> None:
+        return None
 
     def while_loop(
         self, test: Callable[..., Any], body: Callable[..., Any], state: tuple[Any, ...]
@@ -153,6 +158,9 @@ class PythonBackend:
     def not_(self, operand: Any) -> Any:
         return not operand
 
+    def observe(self, name: str, line: int, value: Any, tell: Callable[[Seen], None]) -> None:
+        tell(Seen(name, line, value))
+
     def power(self, base: Any, exponent: Any) -> Any:
         """`**` with an exponent that is not a constant."""
         return base**exponent
@@ -219,8 +227,11 @@ class PythonBackend:
     def unconverted(self, function: Any, reason: str, error: BaseException) -> BaseException | None:
         return None
 
-    def compile(self, original: Any) -> StaticFunction:
-        return _Interpreted(original)
+    def compile(self, original: Any, options: Options) -> StaticFunction:
+        return _Interpreted(original, options)
+
+    def trace(self, original: Any) -> StaticFunction:
+        return _Interpreted(original)  # there is nothing to freeze
 
 
 class _Interpreted(StaticFunction):

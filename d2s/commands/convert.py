@@ -29,9 +29,11 @@ examples:
   d2s convert model.py --diff                 show what would change, write nothing
   d2s convert model.py --function Net.step    a method; repeat the option for more
   d2s convert package -o build/package --all  every function of a whole tree
+  d2s convert model.py -o build/model.py --check   is that what would be written now?
 
-exit codes: 0 done; 2 a mistake, told in one line on stderr, and nothing was written. Having
-nothing to convert is a mistake, having converted everything before is none.
+exit codes: 0 done; 1 --check found an output that is missing or stale; 2 a mistake, told in one
+line on stderr, and nothing was written. Having nothing to convert is a mistake, having converted
+everything before is none.
 """
 
 
@@ -69,8 +71,12 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         action="store_true",
         help="convert every function that can be; the others are named on stderr",
     )
-    parser.add_argument(
-        "--diff", action="store_true", help="print a unified diff and write nothing"
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--diff", action="store_true", help="print a unified diff and write nothing")
+    how.add_argument(
+        "--check",
+        action="store_true",
+        help="write nothing; exit with 1 when what was written to -o before is missing or stale",
     )
     parser.set_defaults(run=run)
 
@@ -88,6 +94,8 @@ def run(arguments: argparse.Namespace) -> int:
     output: str | None = arguments.output
     if arguments.diff and output is not None:
         raise Mistake("--diff writes nothing: leave -o out")
+    if arguments.check and output is None:
+        raise Mistake("--check needs -o: the file or folder that was written")
     names = frozenset(name.replace(".<locals>.", ".") for name in arguments.functions)
     work = plan(arguments.paths, output, needs_output=not arguments.diff)
     done: list[_Done] = []
@@ -107,6 +115,8 @@ def run(arguments: argparse.Namespace) -> int:
         for function, reason in one.result.left:
             place = f"{one.job.source}:{function.node.lineno}"
             say(f"{place}: {function.qualname} is left as it is: {reason}")
+    if arguments.check:
+        return int(any([_is_stale(one) for one in done]))
     for one in done:
         _put(one, arguments.diff)
     if work.has_folder and not arguments.diff:
@@ -146,6 +156,19 @@ def _check(
                 why += f"; {function.qualname} is left as it is: {reason}"
                 break  # one line tells one reason
         raise Mistake(f"nothing to convert: {why}", place)
+
+
+def _is_stale(one: _Done) -> bool:
+    """Whether the target is not what would be written; says so."""
+    target = one.job.target
+    assert target is not None, "--check needs -o"
+    if not target.exists():
+        say(f"{target} is missing; it would be made from {one.source.path}")
+    elif read(target).data != one.data:
+        say(f"{target} is stale: {one.source.path} has another conversion now")
+    else:
+        return False
+    return True
 
 
 def _put(one: _Done, diff: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pty
 import re
+import shlex
 import shutil
 import stat
 import subprocess
@@ -13,8 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from d2s.cli import main
-from d2s.commands.convert import EXAMPLES
+from d2s.cli import COMMANDS, EXAMPLES, main
 from d2s.rewrite import rewrite
 
 from .written import imported
@@ -331,18 +331,25 @@ def test_a_long_file_is_printed_whole(here, unbuffered):
 # -- what people see ------------------------------------------------------------------------------
 
 
-def test_help_shows_examples_that_work(here, capsys):
+@pytest.mark.parametrize("command", [None, *COMMANDS], ids=lambda c: c and c.__name__)
+def test_help_shows_examples_that_work(here, capsys, monkeypatch, command):
+    name = [command.__name__.rpartition(".")[2]] if command else []
     with pytest.raises(SystemExit) as caught:
-        main(["convert", "--help"])
+        main([*name, "--help"])
     assert caught.value.code == 0
-    assert EXAMPLES.splitlines()[-1] in capsys.readouterr().out
-    (here / "model.py").write_text(MODEL + "class Net:\n    def step(self): return 1\n")
+    examples = command.EXAMPLES if command else EXAMPLES
+    assert examples.splitlines()[-1] in capsys.readouterr().out
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "modules", dict(sys.modules))
+    text = MODEL.replace("x or 1", "x if jnp.sum(x) > 1 else -x")
+    text = f"import jax.numpy as jnp\n{text}class Net:\n    def step(self): return 1\n"
+    (here / "model.py").write_text(text)
     (here / "package").mkdir()
     (here / "package/a.py").write_text(MODEL)
-    commands = re.findall(r"^  d2s (.*?)(?:  .*)?$", EXAMPLES, re.MULTILINE)
-    assert len(commands) == 6
-    for command in commands:
-        assert main(command.split()) == 0, command
+    lines = re.findall(r"^  d2s (.*?)(?:  .*)?$", examples, re.MULTILINE)
+    assert len(lines) > 1
+    for line in lines:
+        assert main(shlex.split(line)) == 0, line
 
 
 def test_the_version(capsys):

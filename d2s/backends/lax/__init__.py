@@ -22,6 +22,7 @@ from d2s.backends.lax import (
     handlers,
     items,
     loops,
+    observation,
     ordering,
     printing,
     regions,
@@ -32,6 +33,7 @@ from d2s.backends.lax.builtin_calls import BUILTINS, OPERATORS, power, refuse_un
 from d2s.backends.lax.casts import has_traced, refuse
 from d2s.backends.lax.compiled import Compiled
 from d2s.backends.lax.math_calls import MATH
+from d2s.backends.lax.notes import note
 from d2s.backends.lax.numpy_calls import call_for, method_for
 from d2s.backends.lax.sequences import refuse_outer_iterator
 from d2s.backends.lax.text_calls import of_text, refuse_unseen_print
@@ -41,6 +43,8 @@ from d2s.backends.python import PythonBackend
 from d2s.conversion import is_made_inside
 from d2s.errors import Error, StagingError
 from d2s.libraries import is_library_file
+from d2s.observing import Seen
+from d2s.options import Options
 from d2s.static import StaticFunction
 from d2s.values import Maybe, Unbound
 
@@ -66,7 +70,12 @@ class LaxBackend(PythonBackend):
         if self.is_traced(test):
             channels.begin()
             return branches.cond(test, then, orelse, state)
+        self.decided()
         return super().cond(test, then, orelse, state)
+
+    def decided(self) -> None:
+        if self.staging():
+            note("Python", "the condition is known while the graph is built")
 
     def while_loop(
         self, test: Callable[..., Any], body: Callable[..., Any], state: tuple[Any, ...]
@@ -144,6 +153,12 @@ class LaxBackend(PythonBackend):
         if self.is_traced(operand):
             return ~regions.scalar_predicate(operand)
         return not operand
+
+    def observe(self, name: str, line: int, value: Any, tell: Callable[[Seen], None]) -> None:
+        if not self.staging():
+            super().observe(name, line, value, tell)
+        else:
+            observation.observe(name, line, value, tell)
 
     def power(self, base: Any, exponent: Any) -> Any:
         return power(base, exponent)
@@ -275,8 +290,13 @@ class LaxBackend(PythonBackend):
             fix=f"`@d2s.convert` above the definition of {name}, if it is plain Python",
         )
 
-    def compile(self, original: Any) -> StaticFunction:
-        return Compiled(original)
+    def compile(self, original: Any, options: Options) -> StaticFunction:
+        return Compiled(original, options)
+
+    def trace(self, original: Any) -> StaticFunction:
+        from d2s.backends.lax.tracing import Traced
+
+        return Traced(original)
 
 
 _CONTAINERS = (list, dict, set, deque)

@@ -12,28 +12,42 @@ from d2s.backends.lax import channels
 from d2s.backends.lax.trees import Difference, Leaf, describe
 from d2s.backends.lax.watch import WHOLE, Slot, Watch
 from d2s.conversion import is_block
-from d2s.errors import Site, StagingError
+from d2s.errors import Side, Site, StagingError
 
 
-def change(found: Difference, slot: Slot, watch: Watch, rest: str, what: str) -> StagingError:
+def change(
+    found: Difference,
+    slot: Slot,
+    watch: Watch,
+    rest: str,
+    what: str,
+    blocks: tuple[Any, ...] = (None, None),
+) -> StagingError:
     """The error for a place whose contents on two ways do not fit together."""
     first, second = what.split("|")
-    one, other = describe(_shown(found.one)), describe(_shown(found.other))
-    sides = f"\n  {first}: {one}\n  {second}: {other}"
+    name = _cell_name(slot, blocks)
+    sides = tuple(
+        Side(when, describe(_shown(value)), _made_at(name, block, False) if name else None)
+        for when, value, block in zip(
+            (first, second), (found.one, found.other), blocks, strict=True
+        )
+    )
     label = watch.label_of(slot)
     if slot.key is not WHOLE or rest:
         code = found.mismatch.code
         if code == "D2S010" and second.startswith("after"):
             code = "D2S011"
         return StagingError(
-            f"{label}{rest}: {found.mismatch.why}{sides}",
+            f"{label}{rest}: {found.mismatch.why}",
+            sides=sides,
             code=code,
             site=channels.where(),
             fix=found.mismatch.fix,
         )
     if found.mismatch.why.endswith("order"):
         return StagingError(
-            f"{label}: {found.mismatch.why}{sides}",
+            f"{label}: {found.mismatch.why}",
+            sides=sides,
             code="D2S024",
             site=channels.change_of(slot.owner),
             fix=found.mismatch.fix,
@@ -42,7 +56,8 @@ def change(found: Difference, slot: Slot, watch: Watch, rest: str, what: str) ->
     if isinstance(slot.owner, list | deque):
         fix = "an array of fixed size, written at an index, and a counter"
     return StagingError(
-        f"{label} gets more or fewer entries where that depends on a run-time value{sides}",
+        f"{label} gets more or fewer entries where that depends on a run-time value",
+        sides=sides,
         code="D2S024",
         site=channels.change_of(slot.owner),
         fix=fix,
@@ -50,22 +65,122 @@ def change(found: Difference, slot: Slot, watch: Watch, rest: str, what: str) ->
 
 
 def difference(
-    found: Difference, names: list[str], prefix: str, what: str, site: Site
+    found: Difference,
+    names: list[str],
+    path: str,
+    what: str,
+    site: Site,
+    blocks: tuple[Any, ...] = (None, None),
 ) -> StagingError:
-    """The error for a variable whose two sides do not fit together."""
-    path = found.path.removeprefix(prefix)
+    """The error for a variable whose two sides do not fit together.
+
+    `blocks` are the pieces of code that make the sides; None for what is there before them.
+    """
     name, rest = _variable(path, names)
-    subject = f"`{name}{rest}`" if name else "the value"
+    subject = f"`{name}{rest}`" if name not in ("", RETURNED) else name or "the value"
     first, second = what.split("|")
     code = found.mismatch.code
     if code == "D2S010" and second.startswith("after"):
         code = "D2S011"
-    one, other = describe(_shown(found.one)), describe(_shown(found.other))
+    alone = len([n for n in names if n not in (POSITION, CONDITION)]) == 1
+    values = describe(_shown(found.one)), describe(_shown(found.other))
     return StagingError(
-        f"{subject}: {found.mismatch.why}\n  {first}: {one}\n  {second}: {other}",
+        f"{subject}: {found.mismatch.why}",
         code=code,
         site=site,
         fix=found.mismatch.fix,
+        sides=tuple(
+            Side(when, value, _made_at(name, block, alone) if name else None)
+            for when, value, block in zip((first, second), values, blocks, strict=True)
+        ),
+    )
+
+
+#: stands for the name of what is not stored but returned
+RETURNED = "the returned value"
+#: what loops carry beside the variables of the user's
+POSITION, CONDITION = "the position", "the condition"
+
+
+def _made_at(name: str, block: Any, alone: bool) -> Site | None:
+    """Where a block makes the value of a name, or the code that runs the block made it before."""
+    block = user_block(block)
+    if block is not None:
+        found = _returned(block.__code__, name) if alone else None
+        found = found or _stored(block.__code__, name)
+        if found is not None:
+            return found
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None and not channels.is_user_code(frame.f_code):
+        frame = frame.f_back
+    return None if frame is None else _stored(frame.f_code, name, before=frame.f_lasti)
+
+
+def _cell_name(slot: Slot, blocks: tuple[Any, ...]) -> str:
+    """The name of a variable that blocks of code share; empty for other places."""
+    for block in filter(None, map(user_block, blocks)):
+        for name, cell in zip(block.__code__.co_freevars, block.__closure__ or (), strict=True):
+            if cell is slot.owner:
+                return str(name)
+    return ""
+
+
+def user_block(function: Any) -> Any:
+    """The block of the user's that a loop has wrapped into functions of its own."""
+    while isinstance(function, types.FunctionType):
+        code = function.__code__
+        if channels.is_user_code(code):
+            return function
+        cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
+        function = cells["body"].cell_contents if "body" in cells else None
+    return None
+
+
+def _stored(code: types.CodeType, name: str, before: int | None = None) -> Site | None:
+    """The last assignment to a name, from the name to the end of the value."""
+    found, last = None, None
+    for instruction in dis.get_instructions(code):
+        if before is not None and instruction.offset >= before:
+            break
+        if instruction.opname.startswith("STORE_") and name in _targets(instruction):
+            found = _site(code, instruction, last)
+        last = instruction
+    return found
+
+
+def _targets(instruction: dis.Instruction) -> tuple[Any, ...]:
+    """The names that an instruction stores; some store two, others load the second."""
+    value = instruction.argval
+    if not isinstance(value, tuple):
+        return (value,)
+    return value if instruction.opname == "STORE_FAST_STORE_FAST" else value[:1]
+
+
+def _returned(code: types.CodeType, name: str) -> Site | None:
+    """The value that a block returns without a name, unless that is what it was given."""
+    last = None
+    for instruction in dis.get_instructions(code):
+        if instruction.opname == "RETURN_CONST":
+            return _site(code, instruction, None)
+        if instruction.opname == "RETURN_VALUE" and last is not None:
+            two = last.opname in ("STORE_FAST_LOAD_FAST", "LOAD_FAST_LOAD_FAST")
+            loaded = last.argval[-1] if two else last.argval
+            return None if loaded == name else _site(code, last, None)
+        last = instruction
+    return None
+
+
+def _site(code: types.CodeType, one: dis.Instruction, other: dis.Instruction | None) -> Site | None:
+    """The place of an instruction, stretched to that of another one on the same line."""
+    place = one.positions
+    if place is None or place.lineno is None or place.col_offset is None:
+        return None
+    end = place.end_col_offset if place.end_lineno == place.lineno else 0
+    value = other.positions if other is not None else None
+    if value is not None and value.lineno == place.lineno == value.end_lineno:
+        end = max(end or 0, value.end_col_offset or 0)
+    return Site(
+        code.co_filename, place.lineno, channels._function_name(code), place.col_offset, end or 0
     )
 
 
@@ -92,7 +207,7 @@ def target_names() -> list[str]:
             if names is not None:
                 return names
             if not is_block(frame.f_code):
-                return ["the returned value"]
+                return [RETURNED]
             # what a block returns is assigned where the block is used
         frame = frame.f_back
     return []
@@ -117,11 +232,7 @@ def _assigned_next(frame: types.FrameType) -> list[str] | None:
             return None
         if not name.startswith("STORE_"):
             break
-        if isinstance(instruction.argval, tuple):
-            both = name == "STORE_FAST_STORE_FAST"
-            names += instruction.argval if both else instruction.argval[:1]
-            if not both:
-                break
-        else:
-            names.append(instruction.argval)
+        names += _targets(instruction)
+        if name == "STORE_FAST_LOAD_FAST":
+            break
     return names

@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from d2s.backends.lax import aliases, channels
+from d2s.backends.lax import aliases, channels, notes
 from d2s.backends.lax.blame import change, difference, target_names
 from d2s.backends.lax.boxes import content
 from d2s.backends.lax.channels import Halt
@@ -47,12 +47,14 @@ def cond(
         one = trace(lambda: then(*state), [], watch)
     with only_if(lambda: ~predicate):
         other = trace(lambda: orelse(*state), [], watch)
-    return join_branches(predicate, one, other, watch)
+    return join_branches(predicate, one, other, watch, (then, orelse))
 
 
-def join_branches(predicate: Any, one: Region, other: Region, before: Watch) -> Any:
+def join_branches(
+    predicate: Any, one: Region, other: Region, before: Watch, blocks: tuple[Any, ...] = ()
+) -> Any:
     """The branch on two traced pieces of code; `before` knows what existed before them."""
-    return _join([one, other], lambda runs: jax.lax.cond(predicate, *runs), before)
+    return _join([one, other], lambda runs: jax.lax.cond(predicate, *runs), before, blocks)
 
 
 def switch(
@@ -79,11 +81,15 @@ def switch(
     for number, piece in enumerate((*pieces, orelse)):
         with only_if(functools.partial(operator.eq, index, number)):
             regions.append(trace(lambda f=piece: f(*state), [], watch))
-    return _join(regions, lambda runs: jax.lax.switch(index.astype(jnp.int32), runs), watch)
+    runs = (*pieces, orelse)
+    return _join(regions, lambda r: jax.lax.switch(index.astype(jnp.int32), r), watch, runs)
 
 
 def _join(
-    regions: list[Region], choose: Callable[[list[Callable[[], list[Any]]]], Any], before: Watch
+    regions: list[Region],
+    choose: Callable[[list[Callable[[], list[Any]]]], Any],
+    before: Watch,
+    blocks: tuple[Any, ...] = (),
 ) -> Any:
     """One of several traced pieces of code runs; their results, writes and failures are joined."""
     slots = changed_places(regions)
@@ -96,14 +102,17 @@ def _join(
     tree, *others = (_results(region, slots, told, seen) for region in regions)
     replaced: list[Any] = []
     aliased: set[Any] = set()
+    number = 0
     try:
-        for other in others:
+        while number < len(others):
             joining = Join(before.alone)
-            tree = joining.join(map_leaves(_so_far, tree), other)
+            tree = joining.join(map_leaves(_so_far, tree), others[number])
+            number += 1
             replaced += joining.replaced
             aliased |= joining.aliased
     except Difference as found:
-        raise _blamed(found, slots, before) from None
+        sides = (blocks[0], blocks[number + 1]) if blocks else (None, None)
+        raise _blamed(found, slots, before, sides, len(regions)) from None
     outs: list[Any] = []
     if joining.dynamic or any(region.effects for region in regions):
         outs = choose([_branch(n, regions, joining.dynamic) for n in range(len(regions))])
@@ -120,6 +129,8 @@ def _join(
     for array in {id(a): a for region in regions for a in region.spent}.values():
         aliases.spend(array)
     _link(regions, joining.dynamic, outs)
+    if blocks:
+        notes.branch(blocks, tree[0], in_graph=bool(outs))
     if all(region.raised for region in regions):
         raise Halt
     return value
@@ -135,15 +146,18 @@ def _link(regions: list[Region], leaves: list[Joined], outs: list[Any]) -> None:
             aliases.link(value, side.same_as if isinstance(side, Out) else side)
 
 
-def _blamed(found: Difference, slots: list[Slot], before: Watch) -> StagingError:
+def _blamed(
+    found: Difference, slots: list[Slot], before: Watch, sides: tuple[Any, ...], ways: int
+) -> StagingError:
     """The error for two sides that do not fit together."""
-    what = "when the condition holds|otherwise"
+    what = "when the condition holds|otherwise" if ways == 2 else "in one case|in another"
     part, _, rest = found.path[1:].partition("]")
     if part not in ("1", "2"):
-        return difference(found, target_names(), "[0]", what, channels.where())
+        path = found.path.removeprefix("[0]")
+        return difference(found, target_names(), path, what, channels.where(), sides)
     number, _, rest = rest[1:].partition("]")
     slot = slots[int(number)]
-    return change(found, slot, before, rest, what)
+    return change(found, slot, before, rest, what, sides)
 
 
 def _so_far(leaf: Any) -> Any:

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from d2s import record
 from d2s.backends.lax import aliases, channels
 from d2s.backends.lax.appended import NeedsLast
 from d2s.backends.lax.blame import change, difference
@@ -102,6 +103,8 @@ class Plan:
     carried: list[Joined]
     slots: list[Slot]
     with_code: bool
+    #: of the variables that are carried, without those that blocks share
+    names: list[str]
     #: lists, dicts and objects that its state replaces, and identities of those that replace them
     replaced: list[Any]
     aliased: set[Any]
@@ -175,7 +178,9 @@ def settle(
     grown: list[tuple[list[Any], int]] = []
     plan = [_holes(boxed(value), numbers) for value in state]
     with_code = False
+    start = record.mark()
     for _ in range(2 * len(leaves(list(state))) + 12):
+        record.back_to(start)  # only the last round counts
         holes = [leaf for leaf in leaves(plan) if isinstance(leaf, Hole)]
         trip = Trip(body, plan, holes, shared, grown, watch, len(extra), state)
         kinds = [CODE] * with_code + extra + [hole.type for hole in holes]
@@ -225,7 +230,7 @@ def settle(
         try:
             tree = joining.join(plan, result)
         except Difference as found:
-            raise _blamed(found, names, len(state), shared, watch) from None
+            raise _blamed(found, names, len(state), shared, watch, body) from None
         if _only_strengthens(joining.dynamic, region):
             # from the second trip on they are array elements; the graph is the same
             changed = [j for j in joining.dynamic if j.type != j.sides[0].type]
@@ -244,7 +249,7 @@ def settle(
             owners = [owner for owner, _ in grown]
             appended = [] if region.raised else zip(owners, region.value[len(state) :], strict=True)
             return Plan(
-                *(region, holes, tree, joining.dynamic, shared, with_code),
+                *(region, holes, tree, joining.dynamic, shared, with_code, names),
                 *(joining.replaced, joining.aliased, list(appended)),
             )
         plan = map_leaves(_next_hole, tree)
@@ -315,14 +320,20 @@ def _before(slot: Slot) -> Any:
 
 
 def _blamed(
-    found: Difference, names: list[str], count: int, shared: list[Slot], watch: Watch
+    found: Difference,
+    names: list[str],
+    count: int,
+    shared: list[Slot],
+    watch: Watch,
+    body: Any,
 ) -> StagingError:
     what = "before the loop|after an iteration"
     number, _, rest = found.path[1:].partition("]")
     if not number.isdigit() or int(number) < count:
-        return difference(found, names, "", what, channels.where())
+        path = found.path if len(names) > 1 else found.path.removeprefix("[0]")
+        return difference(found, names, path, what, channels.where(), (None, body))
     slot = shared[int(number) - count]
-    return change(found, slot, watch, rest, what)
+    return change(found, slot, watch, rest, what, (None, body))
 
 
 def _grows(slot: Slot, region: Region, grown: list[tuple[list[Any], int]]) -> bool:

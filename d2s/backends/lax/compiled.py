@@ -7,17 +7,32 @@ import functools
 import logging
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
+from d2s import record
 from d2s.backends.lax import aliases, channels, printing
 from d2s.backends.lax.channels import Failures, Halt, Scope
 from d2s.backends.lax.dtypes import type_of
+from d2s.backends.lax.edge import edge, unmarked, unmarked_values
+from d2s.backends.lax.inspection import (
+    TICKET,
+    CacheInfo,
+    Graph,
+    Inspected,
+    looked,
+    other_types,
+    shown,
+    structs,
+    why,
+)
 from d2s.backends.lax.keys import Changing, Number, exact_key
+from d2s.backends.lax.nans import checked
 from d2s.backends.lax.reach import Reach
 from d2s.backends.lax.reader import reader
 from d2s.backends.lax.regions import Escaped, is_raised_by_user, is_tracer_error, trace
@@ -28,8 +43,9 @@ from d2s.backends.lax.twins import Restart, Twins
 from d2s.backends.lax.watch import Watch
 from d2s.errors import Error, Site, StagingError, without_own_frames
 from d2s.libraries import is_library_file
+from d2s.modes import Modes, is_eager
+from d2s.options import PLAIN, Options
 from d2s.recursion import deep
-from d2s.static import StaticFunction
 from d2s.values import Unbound, Watching
 
 logger = logging.getLogger("d2s")
@@ -72,13 +88,23 @@ jax.tree_util.register_pytree_node(
 class _Entry:
     """The graphs for one key."""
 
+    #: how many inputs of its graph come before the leaves
+    skip = 0
+
     def __init__(
         self,
         owner: Compiled,
         key: tuple[Any, ...],
+        reason: str,
+        donated: Sequence[int],
         fill: Callable[[tuple[Any, ...]], tuple[Any, ...]] = lambda leaves: leaves,
     ) -> None:
         self.owner, self.key, self.fill = owner, key, fill
+        #: why the next graph is built; empty when only the types of the leaves are others
+        self.reason = reason
+        self.inputs: tuple[str, ...] = ()
+        #: leaves whose memory the graph may use
+        self.donated = donated
         #: positions of Python numbers whose value turned out to be needed
         self.needed: tuple[int, ...] = ()
         self.by_value: dict[Any, _Entry] = {}
@@ -90,6 +116,10 @@ class _Entry:
         #: no call will be computed again because an integer left its range
         self.is_final = False
         self.reset()
+
+    def replace(self, run: Callable[..., Any]) -> None:
+        """Run the graph in another way from now on."""
+        self.run = run
 
     def is_current(self) -> bool:
         """Whether everything that the graphs were built from still is what it was."""
@@ -110,7 +140,10 @@ class _Entry:
             functools.update_wrapper(graph, self.owner.function, updated=())
             del graph.__wrapped__
         # in this order: another thread must not find the old graph without what it was built from
-        self.run, self.run_printing = jax.jit(plain), jax.jit(printing_)
+        self.graph, self.printing_graph = plain, printing_
+        self.jitted, self.run = self.owner.jitted(plain, self.donated)
+        after_ticket = [n + TICKET for n in self.donated]
+        self.jitted_printing, self.run_printing = self.owner.jitted(printing_, after_ticket)
         self.watches = []
 
 
@@ -128,25 +161,35 @@ class _Tracing(threading.local):
     def __init__(self) -> None:
         self.running: set[Compiled] = set()
         self.owners: Any = ()
+        #: looks at the graph instead of running it
+        self.look: Callable[[_Entry, Sequence[Any]], Any] | None = None
 
 
 _tracing = _Tracing()
 
 
-class Compiled(StaticFunction):
+class Compiled(Inspected):
     """Callable; one graph per structure and type of what it reaches, rebuilt when that changes."""
 
-    def __init__(self, original: Any) -> None:
-        super().__init__(original)
+    def __init__(self, original: Any, options: Options = PLAIN) -> None:
+        super().__init__(original, options)
         self._entries: dict[tuple[Any, ...], _Entry] = {}
         #: the entry used last, and how to find its leaves, by the types of the arguments
         self._recent: dict[tuple[type, ...], tuple[_Entry, Any]] = {}
         self._numbers: dict[tuple[Any, ...], _Numbers] = {}
         self._reach = Reach(self.function)
+        self._edge = edge(self.function, len(self.bound), list(self.keywords), options)
+        self._cache = CacheInfo(self._name)
+        #: the keys of the last graphs
+        self._built: deque[tuple[Any, ...]] = deque(maxlen=32)
         self._lock = threading.RLock()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
+            if self._edge is not None:
+                args, kwargs = self._edge.enter(args, kwargs)
+            if Modes.special and channels.current() is None and is_eager():
+                return self.eagerly(*map(unmarked, args), **unmarked_values(kwargs))
             if self.bound or self.keywords:
                 args, kwargs = (*self.bound, *args), {**self.keywords, **kwargs}
             if not kwargs and not Watching.count:
@@ -170,7 +213,7 @@ class Compiled(StaticFunction):
                             return self._try_again(entry, list(leaves), owners, failed)
                         self._forget()
             if channels.current() is not None:
-                return self._inside(args, kwargs)
+                return self._inside(tuple(map(unmarked, args)), unmarked_values(kwargs))
             return self._call_any(args, kwargs)
         except Exception as error:
             raise without_own_frames(error)  # noqa: B904 - the cause, if any, is kept
@@ -192,7 +235,8 @@ class Compiled(StaticFunction):
     def _call_any(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The way of all calls but those with arguments of known types."""
         if self in _tracing.running:
-            return self.function(*args, **kwargs)  # a recursion is part of the graph being built
+            # a recursion is part of the graph being built
+            return self.function(*map(unmarked, args), **unmarked_values(kwargs))
         for _ in range(_RESTARTS):
             taken = self._take(args, kwargs)
             key = self._key(taken)
@@ -205,7 +249,8 @@ class Compiled(StaticFunction):
                     entry = self._entries.get(key)
                     if entry is None:
                         self._warn_of_many(key)
-                        entry = self._entries[key] = _Entry(self, key)
+                        reason = why(self._built, key)
+                        entry = self._entries[key] = _Entry(self, key, reason, taken.donated)
             self._remember(args, kwargs, entry)
             try:
                 with self._lock if entry.calls_back else nullcontext():
@@ -261,7 +306,7 @@ class Compiled(StaticFunction):
 
     def _remember(self, args: tuple[Any, ...], kwargs: dict[str, Any], entry: _Entry) -> None:
         """Next time, find the leaves of arguments like these without the walk."""
-        if kwargs or entry.calls_back:
+        if kwargs or entry.calls_back or (self._edge is not None and self._edge.marks):
             return
         kinds = tuple(map(type, args))
         known = self._recent.get(kinds)
@@ -279,6 +324,7 @@ class Compiled(StaticFunction):
     def _run(self, entry: _Entry, leaves: list[Any], owners: Any) -> Any:
         if not entry.is_current():
             logger.info("%s: something it reads has changed; tracing again", self._name)
+            entry.reason = "something it reads has changed"
             entry.reset()
         while entry.needed:
             entry, leaves = self._by_value(entry, leaves, entry.needed)
@@ -287,7 +333,8 @@ class Compiled(StaticFunction):
         _tracing.owners = owners
         failed: Exception | None = None
         try:
-            result = printing.run(entry, leaves)
+            look = _tracing.look
+            result = printing.run(entry, leaves) if look is None else looked(look, entry, leaves)
         except Exception as error:
             failed = error
         _tracing.owners = ()
@@ -345,7 +392,13 @@ class Compiled(StaticFunction):
                 count = len(rest) + len(fixed)
                 return fill(tuple(fixed[n] if n in fixed else next(others) for n in range(count)))
 
-            inner = entry.by_value[key] = _Entry(self, entry.key, with_constants)
+            donated = [
+                n - sum(p < n for p in positions) for n in entry.donated if n not in positions
+            ]
+            values = ", ".join(repr(leaves[n]) for n in positions)
+            reason = f"the value of a Python number is needed: {values}"
+            reason, entry.reason = "; ".join(filter(None, (entry.reason, reason))), ""
+            inner = entry.by_value[key] = _Entry(self, entry.key, reason, donated, with_constants)
         rest = [leaf for n, leaf in enumerate(leaves) if n not in positions]
         return inner, rest
 
@@ -366,6 +419,41 @@ class Compiled(StaticFunction):
             raise error
         raise _needs_value(error) from error
 
+    def look(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], use: Callable[..., Any]
+    ) -> Any:
+        before, _tracing.look = _tracing.look, use
+        try:
+            if self._edge is not None:
+                if not args and not kwargs:
+                    kwargs = self._edge.examples() or kwargs
+                args, kwargs = self._edge.enter(structs(args), structs(dict(kwargs)))
+            return self._call_any(
+                (*self.bound, *structs(args)), {**self.keywords, **structs(dict(kwargs))}
+            )
+        except Exception as error:
+            raise without_own_frames(error)  # noqa: B904 - the cause, if any, is kept
+        finally:
+            _tracing.look = before
+
+    def copy(self, function: Any) -> Compiled:
+        made = type(self)(self.original, self.options)
+        made.function, made._reach = function, Reach(function)
+        return made
+
+    def jitted(
+        self, graph: Callable[..., Any], donated: Sequence[int]
+    ) -> tuple[Any, Callable[..., Any]]:
+        """What compiles a graph, and what runs it."""
+        options: Any = {
+            "compiler_options": self.options.compiler_options,
+            "donate_argnums": tuple(donated),
+        }
+        if "nan" in self.options.checks:
+            return checked(graph, **options)
+        made = jax.jit(graph, **options)
+        return made, made
+
     @property
     def _name(self) -> str:
         return self.function.__qualname__
@@ -375,6 +463,7 @@ class Compiled(StaticFunction):
     ) -> Any:
         """Build the graph: run the converted function once on abstract values."""
         owners, _tracing.owners = _tracing.owners, ()
+        inputs = shown(leaves)  # once they are written to, nobody may look at them
         scope = Scope(Failures())
         exact = any(_is_python_int(leaf) for leaf in leaves)
         prints = printing.into(ticket, reached, leaves, entry.key)
@@ -390,7 +479,20 @@ class Compiled(StaticFunction):
                 raise
             entry.calls_back |= scope.failures.calls_back
             entry.is_final = not any(map(scope.failures.is_of_the_graph, scope.numbers))
+            if not record.is_on():
+                self._note(entry, inputs)
             return result
+
+    def _note(self, entry: _Entry, inputs: tuple[str, ...]) -> None:
+        """Remember that a graph was built, and why."""
+        reason = entry.reason or other_types(entry.inputs, inputs)
+        self._cache.graphs.append(Graph(inputs, reason))
+        logger.debug("%s: a graph for (%s): %s", self._name, ", ".join(inputs), reason)
+        entry.reason, entry.inputs = "", inputs
+        self._built.append(entry.key)
+
+    def cache_info(self) -> CacheInfo:
+        return CacheInfo(self._name, list(self._cache.graphs))
 
     @contextmanager
     def _running(self) -> Iterator[None]:
@@ -414,6 +516,8 @@ class Compiled(StaticFunction):
                 try:
                     kwargs = dict(zip(names, values, strict=True))
                     value = twins.enter(self.function)(*args, **kwargs)
+                    if self._edge is not None:
+                        value = self._edge.leave(value)
                     if isinstance(value, Unbound) and not value.name:
                         value = None  # nothing was returned on any way that did not fail
                 except Halt:

@@ -10,8 +10,10 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr
 
-from d2s.backends.lax import channels, printing
+from d2s import record
+from d2s.backends.lax import channels, notes, printing
 from d2s.backends.lax.appended import items_of
+from d2s.backends.lax.blame import CONDITION, POSITION
 from d2s.backends.lax.boxes import boxed, build
 from d2s.backends.lax.carry import CODE, Plan, is_same, settle
 from d2s.backends.lax.dtypes import NUMBERS, Type, cast, type_of
@@ -74,13 +76,16 @@ def while_loop(test: Body, body: Body, state: State) -> State:
         watch = _watch(body, state, 0, test)
         if _reaches_traced(watch) and _becomes_traced(test, body, state, watch):
             return _stage_while(test, body, state, watch=watch)
+    trips = 0
     while True:
         go = test(*state)
         if is_traced(go):
             return _stage_tested(go, test, body, state)
         if not go:
+            notes.note(f"unrolled x{trips}", "the condition is known while the graph is built")
             return state
         state = as_tuple(body(*state), len(state))
+        trips += 1
 
 
 def _reaches_traced(watch: Watch) -> bool:
@@ -168,7 +173,8 @@ def _stage_tested(go: Any, test: Body, body: Body, state: State) -> State:
             return (test(*after), *after) if after else test()
 
     flag = scalar_predicate(go)
-    done = _stage_while(lambda go, *_: go, step, (flag, *state), _names(body, 0), is_tested=True)
+    names = [CONDITION, *_names(body, 0)]
+    done = _stage_while(lambda go, *_: go, step, (flag, *state), names, is_tested=True)
     return done[1:]
 
 
@@ -230,11 +236,13 @@ def _settle_either_way(
             stacks=stacks,
         )
 
+    start = record.mark()
     try:
         return attempt(numbers=True)
     except Exception as error:
         if not is_internal(error) or not any(type(leaf) in NUMBERS for leaf in leaves(list(state))):
             raise
+        record.back_to(start)
         try:
             return attempt(numbers=False)
         except Error:
@@ -395,6 +403,7 @@ def _finish(
         channels.report(code, payload, plan.region.numbers, failures())
     plan.spend()
     plan.link(values, trips)
+    notes.loop(plan.names, plan.tree, trips)
     return tuple(state[:count])
 
 
@@ -430,6 +439,7 @@ def _becomes_traced_for(items: Any, body: Body, state: State, test: Body) -> boo
 
 
 def _stage_for_orunroll(sequence: Sequence, body: Body, state: State, test: Body | None) -> State:
+    start = record.mark()
     try:
         return _stage_for(sequence, body, state, test)
     except Exception as error:
@@ -439,6 +449,7 @@ def _stage_for_orunroll(sequence: Sequence, body: Body, state: State, test: Body
         if not needs_value or is_traced(sequence.length):
             raise
         # the body needs positions or items as Python values: unrolled, each iteration has them
+        record.back_to(start)
         try:
             return unroll(sequence.items(), body, state, test)
         except Exception as again:
@@ -490,7 +501,7 @@ def _stage_for(sequence: Sequence, body: Body, state: State, test: Body | None) 
         go = test(*values)
         return jnp.logical_and(more, scalar_predicate(go) if is_traced(go) else bool(go))
 
-    names = ["the position", *names]
+    names = [POSITION, *names]
     return _stage_while(going, step, (0, *state), names, counted=True)[1:]
 
 

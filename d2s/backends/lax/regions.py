@@ -467,7 +467,7 @@ def select(test: Any, one: Any, other: Any) -> Any:
         tree = joining.join(known(one, {}), known(other, {}))
     except Difference as found:
         what = "after a failure|otherwise"
-        raise difference(found, [], "", what, channels.where()) from None
+        raise difference(found, [], found.path, what, channels.where()) from None
 
     def pick(leaf: Any) -> Any:
         if not isinstance(leaf, Joined):

@@ -23,6 +23,7 @@ import numpy as np
 
 from d2s.backends.lax import channels
 from d2s.backends.lax.dtypes import fits, is_dynamic
+from d2s.backends.lax.edge import Constant, Donated
 from d2s.backends.lax.keys import Again, Changing, Contents, Itself, Node, Number, Static, exact_key
 from d2s.backends.lax.watch import EMPTY, is_library_class, own_dict, slot_names
 from d2s.errors import StagingError
@@ -44,6 +45,8 @@ class Taken:
         self.leaves: list[Any] = []
         self.key: list[Any] = []
         self.owners: list[Any] = []
+        #: leaves whose memory the graph may use
+        self.donated: list[int] = []
         #: numbers that are leaves, after all others, by their places in the key
         self.changing: dict[int, Any] = {}
         self._pinned = pinned
@@ -90,6 +93,22 @@ class Taken:
     def _leaf(self, value: Any, given: bool) -> None:
         self.leaves.append(value)
         self.key.append(jax.Array)
+
+    def _struct(self, value: Any, given: bool) -> None:
+        """Stands for an array where a graph is looked at and not run."""
+        if given:
+            self.leaves.append(value)
+            self.key.append(ARRAY)
+        else:
+            self._opaque(value, given)
+
+    def _constant(self, value: Any, given: bool) -> None:
+        self._opaque(value.value, True)
+
+    def _donated(self, value: Any, given: bool) -> None:
+        start = len(self.leaves)
+        self.take(value.value, given)
+        self.donated += range(start, len(self.leaves))
 
     def _number(self, value: Any, given: bool) -> None:
         kind = type(value)
@@ -327,6 +346,9 @@ def _how(kind: Any, value: Any) -> Any:
         types.MethodType: Taken._method,
         functools.partial: Taken._partial,
         np.ndarray: Taken._ndarray,
+        jax.ShapeDtypeStruct: Taken._struct,
+        Constant: Taken._constant,
+        Donated: Taken._donated,
     }
     if kind in exactly:
         return exactly[kind]

@@ -8,6 +8,7 @@ from typing import Any
 
 from d2s.backends.lax import channels
 from d2s.backends.lax.branches import cond
+from d2s.backends.lax.notes import note
 from d2s.backends.lax.regions import is_traced, is_tracer_error
 from d2s.backends.lax.sequences import Fresh, refuse_left_iterator
 from d2s.backends.lax.trips import State
@@ -25,7 +26,8 @@ def unroll(iterable: Iterable[Any], body: Body, state: State, test: Body | None)
     items = iter(iterable)
     if isinstance(items, types.GeneratorType):
         items = _yielded(items)
-    for item in items:
+    trips = 0
+    for trips, item in enumerate(items, 1):
         # by name, so that whoever asks who holds an array (see `aliases`) finds this, too
         arguments = (item, *state)
         state = as_tuple(body(*arguments), count)
@@ -33,9 +35,10 @@ def unroll(iterable: Iterable[Any], body: Body, state: State, test: Body | None)
             continue
         go = test(*state)
         if is_traced(go):
-            return _unroll_guarded(go, iterable, items, body, state, test)
+            return _unroll_guarded(go, iterable, items, body, state, test, trips)
         if not go:
             break
+    note(f"unrolled x{trips}", f"a {type(iterable).__name__} of Python values")
     return state
 
 
@@ -60,13 +63,14 @@ def _yielded(generator: types.GeneratorType[Any, Any, Any]) -> Iterator[Any]:
 
 
 def _unroll_guarded(
-    go: Any, iterable: Iterable[Any], items: Any, body: Body, state: State, test: Body
+    go: Any, iterable: Iterable[Any], items: Any, body: Body, state: State, test: Body, trips: int
 ) -> State:
     """The rest of a finite Python loop whose early exit is a run-time condition."""
     if iter(iterable) is iterable and not isinstance(iterable, Fresh):
         refuse_left_iterator()
     count = len(state)
     for item in items:
+        trips += 1
 
         def then(*values: Any, item: Any = item) -> Any:
             return as_tuple(body(item, *values), count)
@@ -77,4 +81,6 @@ def _unroll_guarded(
             break
     if isinstance(iterable, Fresh):
         iterable.is_left = True
+    what = f"a {type(iterable).__name__} of Python values, left early by a run-time condition"
+    note(f"unrolled x{trips}, guarded", what)
     return state

@@ -1,0 +1,180 @@
+"""The options of a static function that are about its arguments and its results."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from d2s.backends.lax import channels
+from d2s.errors import Error, Site
+from d2s.options import Options
+from d2s.specs import Inputs, Spec
+
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+class Constant:
+    """An argument that is a constant of the graph because that was asked for."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+class Donated:
+    """An argument whose memory the graph may use."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def unmarked(value: Any) -> Any:
+    """An argument as the user gave it."""
+    return value.value if type(value) in (Constant, Donated) else value
+
+
+def unmarked_values(kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: unmarked(value) for name, value in kwargs.items()}
+
+
+class Arrays:
+    """What JAX knows of arrays, for specifications."""
+
+    def where(self) -> Site:
+        return channels.where()
+
+    def spec_of(self, value: Any) -> Spec | None:
+        if isinstance(value, jax.ShapeDtypeStruct):
+            return Spec(str(value.dtype), tuple(value.shape))
+        return None
+
+    def actual(self, value: Any, wanted: Spec) -> tuple[str, tuple[int, ...]] | None:
+        if type(value) in (bool, int, float, complex):
+            fits = jnp.issubdtype(jnp.dtype(wanted.dtype), _KINDS[type(value)])
+            return (wanted.dtype if fits else str(jnp.result_type(value))), ()
+        if isinstance(value, np.ndarray | np.generic):
+            return str(jax.dtypes.canonicalize_dtype(value.dtype)), value.shape
+        if isinstance(value, jax.Array | jax.ShapeDtypeStruct):
+            return str(value.dtype), tuple(value.shape)
+        return None
+
+
+_KINDS: dict[type, Any] = {
+    bool: jnp.bool_,
+    int: jnp.integer,
+    float: jnp.floating,
+    complex: jnp.complexfloating,
+}
+
+
+class Edge:
+    """Checks arguments, marks those that are static or donated, and puts them on devices."""
+
+    def __init__(self, function: Any, bound: int, keywords: Sequence[str], options: Options):
+        self._signature = inspect.signature(function)
+        self._label = function.__qualname__
+        parameters = list(self._signature.parameters.values())[bound:]
+        self._parameters = [p for p in parameters if p.name not in keywords]
+        kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        self._positional = [p.name for p in self._parameters if p.kind in kinds]
+        self._static = self._chosen("static", options.static_argnums, options.static_argnames)
+        self._donated = self._chosen("donate", options.donate_argnums, options.donate_argnames)
+        self._in, self._out = self._layouts(options.in_shardings), options.out_shardings
+        self.inputs: Inputs | None = None
+        if options.input_spec is not None:
+            own = bound + (not bound and self._positional[:1] == ["self"])
+            self.inputs = Inputs(function, options.input_spec, own, Arrays())
+        self._bound = bound
+        #: whether a call looks the same each time
+        self.marks = bool(self._static or self._donated)
+
+    def _chosen(self, what: str, numbers: Sequence[int], names: Sequence[str]) -> frozenset[str]:
+        """Arguments by position and by name, as names."""
+        known = [p.name for p in self._parameters]
+        for number in numbers:
+            if not -len(self._positional) <= number < len(self._positional):
+                raise _wrong(
+                    f"{what}_argnums: {self._label} has no argument {number}",
+                    f"a position below {len(self._positional)}",
+                )
+        for name in names:
+            if name not in known:
+                raise _wrong(
+                    f"{what}_argnames: {self._label} has no argument {name!r}",
+                    f"one of {', '.join(known)}",
+                )
+        return frozenset(names) | {self._positional[n] for n in numbers}
+
+    def _layouts(self, given: Any) -> dict[str, Any]:
+        """The layout of each argument by name; one that is no tuple is for all of them."""
+        if given is None:
+            return {}
+        if isinstance(given, Mapping):
+            return dict(given)
+        if not isinstance(given, list | tuple):
+            return {name: given for name in self._positional if name not in self._static}
+        if len(given) != len(self._positional):
+            raise _wrong(
+                f"in_shardings has {len(given)} entries; {self._label} takes "
+                f"{len(self._positional)} arguments",
+                "one entry for each argument, None for those that stay where they are",
+            )
+        return dict(zip(self._positional, given, strict=True))
+
+    def enter(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Arguments:
+        """The arguments as the graph gets them, without those that the function is bound to."""
+        if self.inputs is not None:
+            self.inputs.check((*[None] * self._bound, *args), kwargs)
+        names = [*self._positional, *[""] * (len(args) - len(self._positional))]
+        changed = tuple(map(self._one, names, args))
+        return changed, {name: self._one(name, value) for name, value in kwargs.items()}
+
+    def _one(self, name: str, value: Any) -> Any:
+        if name in self._static:
+            return Constant(value)
+        layout = self._in.get(name)
+        if layout is not None and not isinstance(value, jax.ShapeDtypeStruct):
+            value = jax.device_put(value, layout)
+        return Donated(value) if name in self._donated else value
+
+    def leave(self, value: Any) -> Any:
+        """The result, laid out on devices."""
+        return value if self._out is None else jax.lax.with_sharding_constraint(value, self._out)
+
+    def examples(self) -> dict[str, Any] | None:
+        """Specifications that stand for all arguments, if there are some for all."""
+        if self.inputs is None:
+            return None
+        needed = [
+            p.name
+            for p in self._parameters
+            if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+        ]
+        found = {name: one for name, one in self.inputs.specs.items() if one is not None}
+        return found if set(needed) - {"self"} <= set(found) else None
+
+
+def edge(function: Any, bound: int, keywords: Sequence[str], options: Options) -> Edge | None:
+    """The edge of a function, or None when nothing was asked for that it would do."""
+    wanted = (
+        options.static_argnums,
+        options.static_argnames,
+        options.donate_argnums,
+        options.donate_argnames,
+    )
+    others = (options.input_spec, options.in_shardings, options.out_shardings)
+    if not any(wanted) and all(other is None for other in others):
+        return None
+    return Edge(function, bound, keywords, options)
+
+
+def _wrong(what: str, fix: str) -> Error:
+    return Error(what, code="D2S033", fix=fix)

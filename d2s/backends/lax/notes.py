@@ -1,0 +1,81 @@
+"""Notes for `explain`: what a statement became, in the words of this engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from d2s import record
+from d2s.backends.lax import channels
+from d2s.backends.lax.blame import CONDITION, POSITION, target_names, user_block
+from d2s.backends.lax.dtypes import is_dynamic, type_of
+from d2s.backends.lax.trees import Filler, Joined, Leaf, Out, children
+from d2s.record import Carried, Note
+from d2s.values import Maybe, Unbound
+
+
+def note(became: str, why: str, carried: Sequence[Carried] = ()) -> None:
+    """Note the statement that runs now; trials of loops are no news."""
+    if record.is_on() and not channels.in_trial():
+        record.add(Note(channels.where(), became, why, tuple(carried)))
+
+
+def branch(blocks: tuple[Any, ...], value: Any, in_graph: bool) -> None:
+    """Note a branch on a run-time value, with the variables it leaves."""
+    if not record.is_on():
+        return
+    why = "the condition is a run-time value"
+    if all(map(user_block, blocks)):
+        names = target_names()
+        became = "lax.cond" if len(blocks) == 2 else f"lax.switch of {len(blocks)}"
+        if not in_graph:
+            became, why = "no branch", f"{why}, but both sides do the same"
+        values = [value] if len(names) == 1 else value if names else []
+        note(became, why, carried(names, values, sides=2))
+    elif channels.where().text.lstrip().startswith("assert"):
+        note("error code", why)
+
+
+def loop(names: list[str], tree: Sequence[Any], trips: int | None) -> None:
+    """Note a staged loop, with what it carries."""
+    if not record.is_on():
+        return
+    became, hidden = "lax.while_loop", names[:1] in ([POSITION], [CONDITION])
+    why = "the condition depends on a run-time value"
+    if trips is not None:
+        became, why = f"lax.scan(length={trips})", "the number of trips is known, one body for all"
+    elif names[:1] == [POSITION]:
+        why = "how often it runs depends on a run-time value"
+    note(became, why, carried(names[hidden:], tree[hidden:], sides=1))
+
+
+def carried(names: list[str], tree: Sequence[Any], sides: int) -> list[Carried]:
+    """The variables behind joined values, with their types on the sides of the join."""
+    return [
+        Carried(name, tuple(_shown(value, side) for side in range(sides)), _shown(value, None))
+        for name, value in zip(names, tree, strict=False)
+    ]
+
+
+def _shown(value: Any, side: int | None) -> str:
+    """A value as its type: on one side of the join, or after it."""
+    if isinstance(value, Joined):
+        return str(value.type) if side is None else _shown(value.sides[side], side)
+    if isinstance(value, Maybe):
+        inner = _shown(value.value, side)
+        return "no value" if inner == "no value" else f"{inner} or no value"
+    if isinstance(value, Unbound | Filler):
+        return "no value"
+    if isinstance(value, Out):
+        # a side that is joined of sides itself shows what it came to
+        return str(value.type)
+    if isinstance(value, Leaf):
+        init = getattr(value, "init", None)
+        return "no value" if isinstance(init, Filler) else str(type_of(init))
+    if is_dynamic(value) and type(value) not in (bool, int, float, complex):
+        return str(type_of(value))
+    parts = children(value)
+    if parts is None:
+        text = repr(value)
+        return text if len(text) <= 40 else f"{text[:37]}..."
+    return f"{type(value).__name__}({', '.join(_shown(part, side) for _, part in parts[0])})"

@@ -1,0 +1,102 @@
+"""`d2s.trace`: a graph by tracing alone; what it would freeze is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from d2s.backends import running_on
+from d2s.backends.lax import LaxBackend, channels
+from d2s.backends.lax.compiled import Compiled
+from d2s.backends.lax.sequences import as_sequence
+from d2s.backends.lax.unrolled import as_tuple
+from d2s.backends.protocol import Thunk
+from d2s.backends.python import PythonBackend
+from d2s.errors import Error, StagingError
+
+
+class _Refusing(LaxBackend):
+    """Python decides every branch and runs every loop; by a run-time value it may not."""
+
+    def cond(
+        self,
+        test: Any,
+        then: Callable[..., Any],
+        orelse: Callable[..., Any],
+        state: tuple[Any, ...],
+    ) -> Any:
+        return PythonBackend.cond(self, self._known(test), then, orelse, state)
+
+    def switch(
+        self,
+        subject: Any,
+        cases: dict[int, Callable[..., Any]],
+        orelse: Callable[..., Any],
+        state: tuple[Any, ...],
+    ) -> Any:
+        return super().switch(self._known(subject), cases, orelse, state)
+
+    def while_loop(
+        self, test: Callable[..., Any], body: Callable[..., Any], state: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
+        while self._known(test(*state)):
+            state = as_tuple(body(*state), len(state))
+        return state
+
+    def for_loop(
+        self,
+        iterable: Iterable[Any],
+        body: Callable[..., Any],
+        state: tuple[Any, ...],
+        test: Callable[..., Any] | None,
+    ) -> tuple[Any, ...]:
+        sequence = as_sequence(iterable)
+        if sequence is not None:
+            self._known(sequence.length)
+            iterable = sequence.items()
+        for item in iterable:
+            state = as_tuple(body(item, *state), len(state))
+            if test is not None and not self._known(test(*state)):
+                break
+        return state
+
+    def and_(self, first: Any, rest: tuple[Thunk, ...]) -> Any:
+        return super().and_(self._known(first), self._checked(rest))
+
+    def or_(self, first: Any, rest: tuple[Thunk, ...]) -> Any:
+        return super().or_(self._known(first), self._checked(rest))
+
+    def not_(self, operand: Any) -> Any:
+        return super().not_(self._known(operand))
+
+    def _checked(self, rest: tuple[Thunk, ...]) -> tuple[Thunk, ...]:
+        """Operands whose truth decides; nobody asks the last one."""
+        deciding = (lambda operand=operand: self._known(operand()) for operand in rest[:-1])
+        return (*deciding, rest[-1])
+
+    def _known(self, value: Any) -> Any:
+        if self.is_traced(value):
+            raise StagingError(
+                "Python would decide this by a run-time value, and the graph would keep the "
+                "decision for all values",
+                code="D2S028",
+                site=channels.where(),
+                fix="d2s.to_static, which puts both ways into the graph, or jnp.where",
+            )
+        return value
+
+
+_REFUSING = _Refusing()
+
+
+class Traced(Compiled):
+    """A static function that converts no control flow."""
+
+    def trace(self, *args: Any) -> Any:
+        with running_on(_REFUSING):
+            return super().trace(*args)
+
+    def _try_again(self, entry: Any, leaves: list[Any], owners: Any, error: Exception) -> Any:
+        if isinstance(error, Error) and error.code == "D2S028":
+            raise error  # a Python number does not become static by itself: that would freeze it
+        return super()._try_again(entry, leaves, owners, error)

@@ -1,0 +1,79 @@
+"""``d2s explain``: what an error code means, or what became of a function's statements."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+from typing import Any
+
+from d2s import api, manual
+from d2s.commands.mistakes import Mistake
+from d2s.commands.targets import HELP as TARGETS
+from d2s.commands.targets import add_specs, load, original
+from d2s.commands.use import call
+from d2s.errors import CODES
+
+HELP = "explain an error code, or what becomes of each control-flow statement of a function"
+EXAMPLES = f"""\
+A code is explained by a program that stops with it and one that works. For a function, each
+statement is shown with what it becomes for such arguments, why, and the variables it carries.
+
+{TARGETS}
+examples:
+  d2s explain D2S012                        one code; also 12, or d2s012
+  d2s explain                               all codes, one line each
+  d2s explain model.py:f --spec "f32[3]"    a function
+  d2s explain model.py:f --spec float --format json
+
+exit codes: 0 done; 1 d2s refuses the function; 2 a mistake, told in one line on stderr.
+"""
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare the command and its arguments."""
+    parser = commands.add_parser(
+        "explain",
+        help=HELP,
+        description=f"{HELP[0].upper()}{HELP[1:]}.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "target", nargs="?", metavar="CODE|FILE.py:NAME", help="an error code, or a function"
+    )
+    add_specs(parser)
+    parser.add_argument(
+        "--format",
+        choices=("text", "json", "html"),
+        default="text",
+        help="how a function is shown: text (in colours on a terminal), json or html",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.target is None:
+        print("\n".join(f"{code}  {meaning}" for code, meaning in CODES.items()))
+        return 0
+    if ":" in arguments.target:
+        function = load(arguments.target)
+        return call(arguments, lambda args, kwargs: _show(function, arguments.format, args, kwargs))
+    print(manual.for_terminal(_code(arguments.target)), end="")
+    return 0
+
+
+def _show(function: Any, how: str, args: list[Any], kwargs: dict[str, Any]) -> int:
+    found = api.explain(original(function), *args, **kwargs)
+    texts = {"text": found.__str__, "json": found.json, "html": found._repr_html_}
+    print(texts[how]())
+    return 0
+
+
+def _code(text: str) -> str:
+    digits = text.upper().removeprefix("D2S")
+    code = f"D2S{digits:0>3}"
+    if code not in CODES:
+        close = difflib.get_close_matches(code, CODES, n=1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        raise Mistake(f"there is no error code {text}{hint}")
+    return code

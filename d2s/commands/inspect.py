@@ -1,0 +1,73 @@
+"""``d2s inspect``: the generated code, the graph, and what it costs."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from d2s import api
+from d2s.commands.mistakes import Mistake
+from d2s.commands.targets import HELP as TARGETS
+from d2s.commands.targets import add_target, load
+from d2s.commands.targets import original as plain
+from d2s.commands.use import call
+
+HELP = "show what a function becomes: code, graph, cost"
+EXAMPLES = f"""\
+{TARGETS}
+examples:
+  d2s inspect model.py:f                            the generated code
+  d2s inspect model.py:f --spec "f32[3]"            and the jaxpr and the cost for such arguments
+  d2s inspect model.py:f --spec float --show hlo    only the StableHLO
+  d2s inspect model.py:f --spec "f32[b]" --size b=8 --show optimized
+
+exit codes: 0 done; 1 d2s refuses the function; 2 a mistake, told in one line on stderr.
+"""
+PARTS = ("code", "source", "jaxpr", "hlo", "optimized", "cost", "backward")
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare the command and its arguments."""
+    parser = commands.add_parser(
+        "inspect",
+        help=HELP,
+        description=f"{HELP[0].upper()}{HELP[1:]}.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_target(parser)
+    parser.add_argument(
+        "--show",
+        metavar="PART",
+        nargs="+",
+        choices=PARTS,
+        help=f"what to show: {', '.join(PARTS)}",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    function = load(arguments.target)
+    known = ["code", "jaxpr", "cost"] if arguments.specs else ["code"]
+    parts: list[str] = arguments.show or known
+    return call(arguments, lambda args, kwargs: _show(function, parts, args, kwargs))
+
+
+def _show(function: Any, parts: list[str], args: list[Any], kwargs: dict[str, Any]) -> int:
+    static = api.to_static(plain(function))
+    if not hasattr(static, "jaxpr"):
+        raise Mistake("it is a generator or a coroutine, which has no graph")
+    for part in parts:
+        if len(parts) > 1:
+            print(f"-- {part} " + "-" * (76 - len(part)))
+        if part in ("code", "source"):
+            print(getattr(static, part).rstrip("\n"))
+        elif part == "jaxpr":
+            print(static.jaxpr(*args, **kwargs))
+        elif part == "backward":
+            print(static.grad_jaxpr(*args, **kwargs))
+        elif part == "cost":
+            print(static.cost(*args, **kwargs))
+        else:
+            print(static.hlo(*args, optimized=part == "optimized", **kwargs).rstrip("\n"))
+    return 0

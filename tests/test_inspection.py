@@ -1,0 +1,339 @@
+"""What can be seen of a static function: code, graphs, costs, values inside."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import d2s
+
+
+@d2s.to_static
+def collatz(n):
+    steps = 0
+    while n != 1:
+        if n % 2 == 0:
+            n = n // 2
+        else:
+            n = 3 * n + 1
+        steps += 1
+    return steps
+
+
+def loss(w, x):
+    for row in x:
+        w = jnp.tanh(w * row)
+    if w.sum() > 0:
+        w = w * 2
+    return w.sum()
+
+
+SEVEN = jnp.int32(7)
+
+
+def test_texts():
+    assert collatz.source.startswith("def collatz(n):\n    steps = 0\n    while n != 1:")
+    assert "d2s.while_loop(test_" in collatz.code
+    assert collatz.original.__name__ == "collatz"
+    assert d2s.to_static(loss).original is loss
+
+
+def test_jaxpr():
+    jaxpr = collatz.jaxpr(SEVEN)
+    names = [equation.primitive.name for equation in jaxpr.jaxpr.eqns]
+    assert names == ["while"]
+    assert [str(aval) for aval in jaxpr.in_avals] == ["int32[]"]
+
+
+def test_hlo():
+    assert "stablehlo.while" in collatz.hlo(SEVEN)
+    assert collatz.hlo(SEVEN, optimized=True).startswith("HloModule")
+    assert "stablehlo" in collatz.lower(SEVEN).as_text()
+
+
+def test_cost():
+    cost = d2s.to_static(lambda x: x @ x).cost(jnp.ones((64, 64)))
+    assert cost.flops and cost.flops >= 64**3
+    assert cost.arguments == cost.outputs == 64 * 64 * 4
+    assert "flops" in str(cost) and "temporaries" in str(cost)
+
+
+def test_compile_ahead_of_time():
+    static = d2s.to_static(loss)
+    w, x = jnp.ones(2), jnp.ones((3, 2))
+    compiled = static.compile(w, x)
+    assert compiled.as_text().startswith("HloModule")
+    before = len(static.cache_info())
+    assert before == 1
+    assert np.isclose(static(w, x), loss(w, x))
+    assert len(static.cache_info()) == before, "the graph is not built again"
+    # other types, and transformations, go the ordinary way
+    assert np.isclose(static(jnp.ones(3), jnp.ones((2, 3))), loss(jnp.ones(3), jnp.ones((2, 3))))
+    assert np.allclose(jax.grad(static)(w, x), jax.grad(d2s.convert(loss))(w, x))
+    batch = jax.vmap(static, in_axes=(0, None))(jnp.ones((4, 2)), x)
+    assert np.allclose(batch, loss(w, x))
+
+
+def test_weak_types_are_not_compiled_away():
+    static = d2s.to_static(lambda x: x * 2 if x > 0 else x)
+    static.compile(jnp.float32(1.0))
+    assert static(jnp.asarray(1.0)).weak_type == d2s.to_static(static.original)(1.0).weak_type
+
+
+def test_specifications_stand_for_arrays():
+    static = d2s.to_static(loss)
+    struct = jax.ShapeDtypeStruct((2,), jnp.float32)
+    by_spec = static.jaxpr(struct, d2s.spec("f32[3, 2]"))
+    assert str(by_spec) == str(static.jaxpr(jnp.ones(2), jnp.ones((3, 2))))
+    assert static.compile(struct, d2s.spec("f32[3, 2]"))
+    assert static.explain(d2s.spec("f32[n]"), d2s.spec("f32[3, n]"))[0].became == (
+        "lax.scan(length=3)"
+    )
+    w, x = jnp.ones(2), jnp.ones((3, 2))
+    assert np.isclose(static(w, x), loss(w, x))
+
+
+def test_the_backward_graph():
+    jaxpr = d2s.to_static(loss).grad_jaxpr(jnp.ones(2), jnp.ones((3, 2)))
+    names = [equation.primitive.name for equation in jaxpr.jaxpr.eqns]
+    assert "scan" in names and "cond" in names and "tanh" not in names
+    assert [aval.shape for aval in jaxpr.out_avals] == [(2,), (3, 2)]
+    with pytest.raises(d2s.Error, match="no argument of collatz is a float"):
+        collatz.grad_jaxpr(SEVEN)
+
+
+def test_looking_runs_nothing():
+    def f(x):
+        if x < 0:
+            raise ValueError("negative")
+        return x
+
+    static = d2s.to_static(f)
+    for look in (static.jaxpr, static.hlo, static.cost, static.explain, static.lower):
+        look(-1.0)
+    with pytest.raises(ValueError, match="negative"):
+        static(-1.0)
+
+
+def test_errors_while_looking_are_the_same():
+    static = d2s.to_static(lambda x: "a" if x > 0 else "b")
+    with pytest.raises(d2s.StagingError) as caught:
+        static.jaxpr(jnp.float32(1.0))
+    assert caught.value.code == "D2S013"
+
+
+def test_numbers_whose_value_is_needed():
+    static = d2s.to_static(lambda n: jnp.zeros(n))
+    assert static.jaxpr(3).out_avals[0].shape == (3,)
+    assert static.explain(3) is not None and static.cost(3).outputs == 12
+
+
+def test_methods():
+    class Net:
+        scale = 2.0
+
+        @d2s.to_static
+        def run(self, x):
+            return x * self.scale if x > 0 else x
+
+    assert "cond" in str(Net.run.jaxpr(Net(), 1.0))
+
+
+# -- why graphs are built -------------------------------------------------------------------------
+
+SETTING = {"scale": "large"}
+
+
+def test_reasons():
+    def f(x, kind, n):
+        y = x * 2 if SETTING["scale"] == "large" else x
+        return y if kind == "a" else y + jnp.zeros(n).sum()
+
+    static = d2s.to_static(f)
+    assert len(static.cache_info()) == 0
+    static(jnp.ones(2), "a", 3)
+    static(jnp.ones(2), "a", 4)
+    static(jnp.ones(3), "a", 3)
+    static(jnp.ones(3), "b", 3)
+    SETTING["scale"] = "small"
+    try:
+        static(jnp.ones(3), "a", 3)
+    finally:
+        SETTING["scale"] = "large"
+    info = static.cache_info()
+    reasons = [graph.reason for graph in info.graphs]
+    assert reasons[0] == "the first call"
+    assert reasons[1] == "inputs of other types: float32[2] became float32[3]"
+    assert "'a' became 'b'" in reasons[2]
+    assert any("the value of a Python number is needed" in reason for reason in reasons)
+    assert any("changed" in reason or "'large' became 'small'" in reason for reason in reasons)
+    name = static.function.__qualname__
+    assert str(info).startswith(f"{name}: {len(reasons)} graphs built\n1. (")
+
+
+# -- values inside --------------------------------------------------------------------------------
+
+
+def test_watching():
+    history = collatz.watch("n", "steps")(SEVEN)
+    assert history.value == 16
+    assert history["n"][:4] == [7, 22, 11, 34] and history["n"][-1] == 1
+    assert history["steps"] == list(range(17))
+    lines = {seen.line for seen in history.seen if seen.name == "n"}
+    first = collatz.original.__code__.co_firstlineno
+    assert lines == {first + 1, first + 5, first + 7}
+    assert str(history).endswith("returned 16")
+
+
+def test_each_call_has_its_own_history():
+    watched = collatz.watch("n")
+    first, second = watched(jnp.int32(2)), watched(jnp.int32(4))
+    assert (first["n"], second["n"]) == ([2, 1], [4, 2, 1])
+
+
+def test_the_order_is_that_of_the_program():
+    def f(x):
+        a = x
+        for i in range(3):
+            b = a * i
+            if b > 1:
+                a = a + b
+        return a
+
+    assert [(s.name, float(s.value)) for s in d2s.to_static(f).watch("a", "b", "i")(2.0).seen] == [
+        ("a", 2), ("i", 0), ("b", 0), ("i", 1), ("b", 2), ("a", 4), ("i", 2), ("b", 8), ("a", 12),
+    ]  # fmt: skip
+
+
+def test_containers_and_python_values():
+    def f(x):
+        pair = (x, "text", 3)
+        return pair[0]
+
+    assert d2s.to_static(f).watch("pair")(jnp.ones(2))["pair"][0][1:] == ("text", 3)
+
+
+def test_all_ways_to_assign():
+    def f(x):
+        a, (b, *c) = x, (x + 1, x + 2)
+        a += 1
+        d: float = 2.0
+        e = (g := x * 3)
+        with open_nothing() as h:
+            pass
+        return a
+
+    history = d2s.to_static(f).watch("a", "b", "c", "d", "g", "h")(1.0)
+    assert history["a"] == [1, 2] and history["b"] == [2] and history["d"] == [2.0]
+    assert history["g"] == [3] and history["h"] == [5] and history["c"] == [[3]]
+
+
+class open_nothing:
+    def __enter__(self):
+        return 5
+
+    def __exit__(self, *_):
+        return None
+
+
+def test_what_a_failed_call_saw():
+    def f(x):
+        y = x * 2
+        if y > 3:
+            raise ValueError("too much")
+        return y
+
+    watched = d2s.to_static(f).watch("y")
+    with pytest.raises(ValueError, match="too much"):
+        watched(2.0)
+    assert watched.last["y"] == [4.0]
+
+
+def test_watching_eagerly():
+    with d2s.mode("eager"):
+        assert collatz.watch("n")(4)["n"] == [4, 2, 1]
+
+
+def test_watching_methods():
+    class Net:
+        def run(self, x):
+            y = x * 2
+            return y
+
+    net = Net()
+    assert d2s.to_static(net.run).watch("y")(1.0)["y"] == [2.0]
+    assert d2s.to_static(Net.run).watch("y")(net, 1.0)["y"] == [2.0]
+
+
+def test_names_that_are_not_there():
+    with pytest.raises(d2s.Error, match="assigns no variable 'step'.*\n.*'steps'"):
+        collatz.watch("step")
+    with pytest.raises(d2s.Error, match="without a name"):
+        collatz.watch()
+
+
+# -- NaN ------------------------------------------------------------------------------------------
+
+
+def nan_in_a_loop(x):
+    for _ in range(3):
+        if x > -5:
+            x = jnp.sqrt(x - 1.0)  # here
+    return x
+
+
+def nan_in_a_while(x):
+    while x < 3:
+        x = x + 1
+        x = x + jnp.log(x - 3.5) * 0  # here
+    return x
+
+
+def nan_in_a_call(x):
+    return nan_in_a_loop(x) + 1
+
+
+@pytest.mark.parametrize("function", [nan_in_a_loop, nan_in_a_while, nan_in_a_call])
+def test_the_line_that_made_a_nan(function):
+    static = d2s.to_static(function, checks="nan")
+    for _ in range(2):
+        with pytest.raises(d2s.NanFound) as caught:
+            static(jnp.float32(2.5))
+        assert caught.value.code == "D2S050" and isinstance(caught.value, FloatingPointError)
+        assert caught.value.site.text.endswith("# here")
+
+
+def test_no_nan_no_error():
+    static = d2s.to_static(nan_in_a_loop, checks="nan")
+    assert static(jnp.float32(100.0)) == d2s.to_static(nan_in_a_loop)(jnp.float32(100.0))
+    assert np.isfinite(jax.grad(static)(jnp.float32(100.0)))
+
+
+def test_a_nan_that_a_branch_does_not_make():
+    def f(x):
+        return jnp.sqrt(x) if x > 0 else 0.0
+
+    assert d2s.to_static(f, checks="nan")(jnp.float32(-1.0)) == 0.0
+
+
+# -- functions that print -------------------------------------------------------------------------
+
+
+def test_a_function_that_prints(capsys):
+    def f(x):
+        if x > 0:
+            print("positive", x)
+            x = x + 1
+        return x
+
+    static = d2s.to_static(f)
+    assert "print" in str(static.jaxpr(1.0))
+    assert [row.became for row in static.explain(1.0)] == ["lax.cond"]
+    assert static.explain(1.0).title.endswith("f(float32[] (Python number))")
+    assert static.compile(1.0) is not None and static.cost(1.0).outputs
+    assert capsys.readouterr().out == "", "looking prints nothing"
+    assert static(1.0) == 2.0 and static(2.0) == 3.0
+    assert static.watch("x")(1.0)["x"] == [1.0, 2.0]
+    assert capsys.readouterr().out == "positive 1.0\npositive 2.0\npositive 1.0\n"

@@ -1,0 +1,176 @@
+"""The options of `to_static`: forms, what they do, what is refused."""
+
+from __future__ import annotations
+
+import pickle
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+import d2s
+
+
+def power(x, n, *, flag=False):
+    for _ in range(n):
+        x = x * 2 if x > 0 else x
+    return -x if flag else x
+
+
+def test_with_and_without_parentheses():
+    @d2s.to_static
+    def one(x):
+        return x if x > 0 else -x
+
+    @d2s.to_static()
+    def two(x):
+        return x if x > 0 else -x
+
+    @d2s.to_static(checks="nan")
+    def three(x):
+        return x if x > 0 else -x
+
+    for static in (one, two, three):
+        assert isinstance(static, d2s.StaticFunction) and static(-2.0) == 2.0
+
+
+def test_it_is_idempotent():
+    static = d2s.to_static(power)
+    assert d2s.to_static(static) is static and d2s.to_static()(static) is static
+    other = d2s.to_static(static, checks="nan")
+    assert other is not static and other.original is power and other.options.checks == ("nan",)
+
+
+def test_on_everything_callable():
+    class Net:
+        scale = 3.0
+
+        @d2s.to_static(checks="nan")
+        def method(self, x):
+            return x * self.scale if x > 0 else x
+
+        @staticmethod
+        @d2s.to_static(checks="nan")
+        def plain(x):
+            return x + 1 if x > 0 else x
+
+        @d2s.to_static(checks="nan")
+        @classmethod
+        def of_class(cls, x):
+            return x * cls.scale if x > 0 else x
+
+        def __call__(self, x):
+            return x * self.scale if x > 0 else x
+
+        def bare(self, x):
+            return x * self.scale if x > 0 else x
+
+    net = Net()
+    found = [
+        net.method(2.0),
+        Net.plain(5.0),
+        Net.of_class(2.0),
+        d2s.to_static(net, checks="nan")(2.0),
+        d2s.to_static(net.bare, checks="nan")(2.0),
+        d2s.to_static(net.method, checks="nan")(2.0),
+        d2s.to_static(lambda x: x * 3.0 if x > 0 else x, checks="nan")(2.0),
+    ]
+    assert found == [6.0] * 7
+
+
+@pytest.mark.parametrize("option", [{"static_argnums": 1}, {"static_argnames": "n"}])
+def test_static_arguments(option):
+    static = d2s.to_static(power, **option)
+    assert static(1.0, 3) == 8.0 and static(1.0, 4) == 16.0 and static(1.0, n=2) == 4.0
+    assert "while" not in str(static.jaxpr(1.0, 3))
+
+
+def test_a_static_argument_of_one_value_is_not_another():
+    def f(x, y):
+        return x / y if y else x
+
+    static = d2s.to_static(f, static_argnums=1)
+    assert static(1.0, 1) == 1.0 and static(1.0, True) == 1.0
+    assert str(static(1.0, 0.0)) == str(static(1.0, -0.0)) == "1.0"
+
+
+def test_static_arguments_need_a_hash():
+    static = d2s.to_static(power, static_argnums=1)
+    with pytest.raises(d2s.Error) as caught:
+        static(1.0, jnp.int32(3))
+    assert caught.value.code == "D2S030"
+
+
+def test_donation():
+    static = d2s.to_static(lambda x, y: x + y if x.sum() > 0 else x - y, donate_argnums=0)
+    x, y = jnp.ones(4), jnp.ones(4)
+    assert (static(x, y) == 2).all()
+    assert x.is_deleted() and not y.is_deleted()
+    named = d2s.to_static(lambda a, b: a + b, donate_argnames="b")
+    a, b = jnp.ones(4), jnp.ones(4)
+    named(a, b)
+    assert b.is_deleted() and not a.is_deleted()
+
+
+def test_shardings():
+    sharding = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+    static = d2s.to_static(
+        lambda x, y: {"sum": x + y}, in_shardings=(sharding, None), out_shardings=sharding
+    )
+    assert static(jnp.ones(3), 1.0)["sum"].sharding.is_equivalent_to(sharding, 1)
+
+
+def test_compiler_options():
+    static = d2s.to_static(lambda x: x + 1, compiler_options={"xla_embed_ir_in_executable": True})
+    assert static(1.0) == 2.0
+    wrong = d2s.to_static(lambda x: x + 1, compiler_options={"no_such_option": True})
+    with pytest.raises(Exception, match="no_such_option"):
+        wrong(1.0)
+
+
+def test_the_python_backend():
+    static = d2s.to_static(power, backend="python")
+    assert type(static(1.0, 3)) is float
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"static_argnums": "n"},
+        {"static_argnames": 1},
+        {"donate_argnums": [0.5]},
+        {"checks": "speed"},
+        {"max_iterations": 0},
+        {"max_iterations": 2.5},
+        {"backend": "torch"},
+        {"compiler_options": 3},
+        {"static_argnums": 7},
+        {"donate_argnames": "nobody"},
+    ],
+    ids=str,
+)
+def test_wrong_options(option):
+    with pytest.raises(d2s.Error) as caught:
+        d2s.to_static(power, **option)
+    assert caught.value.code == "D2S033" and caught.value.fix
+
+
+def test_an_unknown_option():
+    with pytest.raises(TypeError, match="jit_compile"):
+        d2s.to_static(power, jit_compile=True)
+
+
+def test_classes_are_told_what_to_do():
+    class Net:
+        pass
+
+    with pytest.raises(d2s.Error, match="its methods"):
+        d2s.to_static(Net)
+
+
+checked = d2s.to_static(power, checks="nan")
+
+
+def test_pickles_keep_their_options():
+    copy = pickle.loads(pickle.dumps(checked))
+    assert copy.options.checks == ("nan",) and copy(1.0, 2) == 4.0
