@@ -60,7 +60,9 @@ def _may_print(function: Any, seen: set[int]) -> bool:
         if code is None or id(code) in seen:
             continue
         seen.add(id(code))
-        codes += [const for const in code.co_consts if isinstance(const, types.CodeType)]
+        if not any("callback" in name for name in code.co_names):
+            # what is handed to a callback of jax's runs with the graph
+            codes += [const for const in code.co_consts if isinstance(const, types.CodeType)]
         for name in code.co_names:
             if name == "print" and name not in known:
                 return True
