@@ -463,6 +463,24 @@ def test_identity_is_kept():
     assert float(static(Sentinel(), jnp.float32(1))) == 1.0
 
 
+def test_objects_as_keys():
+    key, other = Sentinel(), Sentinel()
+    table, chosen = {key: jnp.float32(1), other: jnp.float32(2)}, {key}
+
+    def change(x):
+        table[key] = table[key] + x
+        if key not in chosen:
+            return x
+        chosen.add(other)
+        return table[other]
+
+    static = d2s.to_static(change)
+    for n in (1, 2):
+        assert float(static(jnp.float32(1))) == 2.0
+        assert chosen == {key, other}
+        assert list(table) == [key, other] and float(table[key]) == 1 + n
+
+
 def test_static_functions_inside_static_functions():
     net, plain = Net(), Net()
     inner = d2s.to_static(net.helper)

@@ -90,6 +90,10 @@ class Again(Token):
     __slots__ = ()
 
 
+class Pairs(int):
+    """The size of a dict whose keys are objects; they are parts like the values."""
+
+
 class Node(Token):
     """An object with parts; their tokens follow."""
 

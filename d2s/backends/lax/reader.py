@@ -17,7 +17,7 @@ import jax
 import numpy as np
 
 from d2s.backends.lax.dtypes import fits
-from d2s.backends.lax.keys import Again, Changing, Contents, Itself, Node, Number, Static
+from d2s.backends.lax.keys import Again, Changing, Contents, Itself, Node, Number, Pairs, Static
 from d2s.backends.lax.reach import Place
 from d2s.backends.lax.state import ARRAY, is_fresh, number_of
 from d2s.backends.lax.watch import EMPTY, slot_names
@@ -161,6 +161,8 @@ class _Writer:
             for n in range(names[0]):
                 self._part(f"{name}[{n}]")
         elif kind is set:
+            if isinstance(names, Pairs):
+                raise _NotWorthIt
             self._owner(name)
             self._unless(f"{name} == {self._constant(set(names))}")
         elif issubclass(kind, dict):
@@ -175,8 +177,8 @@ class _Writer:
         self.lines.append(f" {name} = {expression}")
         self._value(name)
 
-    def _entries(self, name: str, kind: type, keys: list[Any]) -> None:
-        if not all(type(key) is str for key in keys):
+    def _entries(self, name: str, kind: type, keys: Any) -> None:
+        if isinstance(keys, Pairs) or not all(type(key) is str for key in keys):
             raise _NotWorthIt
         self._unless(f"tuple({name}) == {self._constant(tuple(keys))}")
         if kind is defaultdict:

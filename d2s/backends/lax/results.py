@@ -173,9 +173,17 @@ class Results:
                 self._refuse_half_done(copy, scope)
                 return self._resized(change)
             before, after = dict(enumerate(before)), dict(enumerate(after))
+        if isinstance(after, set):
+            self._refuse_half_done(copy, scope)
+            return Write(change.target, [], [], [(self.of(item), _nothing) for item in after])
         if not isinstance(after, dict):
             self._refuse_half_done(copy, scope)
             return Write(change.target, [], [], after)
+        if isinstance(copy, dict) and any(self._twins.number(key) is not None for key in after):
+            self._refuse_half_done(copy, scope)
+            return Write(
+                change.target, [], [], [(self.of(k), self.of(v)) for k, v in after.items()]
+            )
         kept = [key for key in before if key in after]
         gone = [key for key in before if key not in after]
         new = [key for key in after if key not in before]
@@ -234,7 +242,7 @@ class Write:
     #: key, how to make the value, whether it is there (an output, when that depends on a failure)
     entries: list[tuple[Any, Build, Build | None]]
     gone: list[Any]
-    #: for changes of size: from where on, and how to make what comes there; or the new contents
+    #: from where on, and how to make what comes there; or pairs of a dict; or the new contents
     refill: Any
 
     def prepare(self, call: Call) -> Callable[[], None]:
@@ -252,6 +260,11 @@ class Write:
             kept, parts = self.refill
             made = [outside(part(call)) for part in parts]
             return lambda: _replace_from(owner, kept, made)
+        if isinstance(self.refill, list):
+            pairs: Any = [(key(call), outside(part(call))) for key, part in self.refill]
+            if isinstance(owner, set):
+                pairs = [key for key, _ in pairs]
+            return lambda: _replace(owner, pairs)
         if self.refill is not None:
             return lambda: _replace(owner, self.refill)
         return lambda: _store(owner, values, self.gone)

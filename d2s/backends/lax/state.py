@@ -24,7 +24,17 @@ import numpy as np
 from d2s.backends.lax import channels
 from d2s.backends.lax.dtypes import fits, is_dynamic
 from d2s.backends.lax.edge import Constant, Donated
-from d2s.backends.lax.keys import Again, Changing, Contents, Itself, Node, Number, Static, exact_key
+from d2s.backends.lax.keys import (
+    Again,
+    Changing,
+    Contents,
+    Itself,
+    Node,
+    Number,
+    Pairs,
+    Static,
+    exact_key,
+)
 from d2s.backends.lax.watch import EMPTY, is_library_class, own_dict, slot_names
 from d2s.errors import StagingError
 from d2s.static import StaticFunction
@@ -185,17 +195,26 @@ class Taken:
         if not self._owner(value):
             return
         keys = list(value)
-        exact = tuple(map(exact_key, keys))
-        self.key.append(Node(type(value), keys, exact))
+        by_identity = any(is_twinned(type(key)) for key in keys)
+        if by_identity:  # objects as keys have twins as well
+            self.key.append(Node(type(value), Pairs(len(keys))))
+        else:
+            self.key.append(Node(type(value), keys, tuple(map(exact_key, keys))))
         if type(value) is defaultdict:
             self.take(value.default_factory, False)
-        for part in value.values():
+        for key, part in value.items():
+            if by_identity:
+                self.take(key, False)
             self.take(part, given)
 
     def _set(self, value: Any, given: bool) -> None:
-        if any(isinstance(item, Iterator) or is_twinned(type(item)) for item in value):
-            self.key.append(Itself(value))
-        elif self._owner(value):
+        if not self._owner(value):
+            return
+        if any(is_twinned(type(item)) for item in value):
+            self.key.append(Node(set, Pairs(len(value))))
+            for item in value:
+                self.take(item, False)
+        else:
             self.key.append(Node(set, list(value), frozenset(map(exact_key, value))))
 
     def _method(self, value: Any, given: bool) -> None:

@@ -20,7 +20,7 @@ import numpy as np
 from d2s.backends.lax import aliases, channels, kinds
 from d2s.backends.lax.channels import Scope
 from d2s.backends.lax.dtypes import NUMBERS
-from d2s.backends.lax.keys import Again, Changing, Contents, Itself, Node, Static
+from d2s.backends.lax.keys import Again, Changing, Contents, Itself, Node, Pairs, Static
 from d2s.backends.lax.reach import Place, Reach
 from d2s.backends.lax.state import attribute_names, getattr_raw, is_fresh, set_raw
 from d2s.backends.lax.trees import map_leaves
@@ -128,13 +128,17 @@ class Twins:
             copy = self.copies[self._keep(deque(maxlen=names[1]))]
             copy.extend(self._parts(names[0]))
         elif kind is set:
-            copy = self.copies[self._keep(set(names))]
+            copy = self.copies[self._keep(set())]
+            copy.update(self._parts(names) if isinstance(names, Pairs) else names)
         elif issubclass(kind, dict):
             copy = self.copies[self._keep(kind())]
             if kind is defaultdict:
                 copy.default_factory = self._parts(1)[0]
-            for name in names:
-                copy[name] = self._parts(1)[0]
+            if isinstance(names, Pairs):
+                copy.update([self._parts(2) for _ in range(names)])
+            else:
+                for name in names:
+                    copy[name] = self._parts(1)[0]
         else:
             copy = self.copies[self._keep(object.__new__(kind))]
             for name, part in zip(names, self._parts(len(names)), strict=True):
