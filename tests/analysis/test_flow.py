@@ -159,12 +159,21 @@ BLOCKS = {
         """
         def f(n):
             while n:
-                d = n[0]
+                d = n["first"]
                 d.x = 1
-                n[0] = d
+                n["first"] = d
             return n
         """,
         "2 while:",
+    ),
+    "a write at a position may give the name a new array": (
+        """
+        def f(n):
+            while n:
+                n[0] = 1
+            return n
+        """,
+        "2 while: takes n, gives n",
     ),
     "a for target that is read later is state": (
         """
