@@ -9,6 +9,7 @@ from d2s.backends import use_backend as use_backend
 from d2s.errors import ConversionError as ConversionError
 from d2s.errors import Error as Error
 from d2s.errors import IntegerOverflow as IntegerOverflow
+from d2s.errors import LoopLimit as LoopLimit
 from d2s.errors import SliceLength as SliceLength
 from d2s.errors import StagingError as StagingError
 from d2s.matching import match_class as match_class
@@ -40,6 +41,9 @@ from d2s.ops import try_finally as try_finally
 from d2s.ops import unbound as unbound
 from d2s.ops import while_loop as while_loop
 from d2s.ops import window as window
+from d2s.settings import options as options
+from d2s.settings import roll as roll
+from d2s.settings import unroll as unroll
 from d2s.static import StaticFunction as StaticFunction
 
 __version__ = "0.1.0"

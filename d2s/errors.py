@@ -63,6 +63,9 @@ CODES = {
     "D2S031": "a result that d2s cannot return from a static function",
     "D2S040": "an integer left the 32-bit range in a staged loop",
     "D2S041": "a slice at a run-time position reaches beyond the array",
+    "D2S042": "a loop made more trips than max_iterations",
+    "D2S043": "the gradient of a loop without a bound on its trips",
+    "D2S044": "a loop that is to be rolled, and cannot be",
 }
 
 
@@ -111,6 +114,12 @@ class IntegerOverflow(RunTimeError, OverflowError):
     """Raised after a call: a Python integer left the 32-bit range inside a staged loop."""
 
     code = "D2S040"
+
+
+class LoopLimit(Error, RuntimeError):
+    """Raised after a call: a loop would have made more trips than ``max_iterations``."""
+
+    code = "D2S042"
 
 
 class SliceLength(RunTimeError, IndexError):
