@@ -149,6 +149,40 @@ def other_names(x):
     return total
 
 
+def appends(x):
+    items = []
+    for i in range(12):
+        x = x + i
+        items.append(x)
+    return items
+
+
+def new_lists(x):
+    pair = [x, 0.0]
+    for i in range(12):
+        pair = [pair[1], pair[0] + i]
+    other = pair
+    other[0] = 5.0
+    return pair, other
+
+
+def list_in_place(x):
+    box = [x, 3]
+    same = box
+    for i in range(12):
+        box[0] = box[0] * 0.5 + i
+        box[1] += 1
+    same[0] = same[0] + 1
+    return box, same is box
+
+
+def array_in_place(x):
+    a = jnp.zeros(12)
+    for i in range(12):
+        a[i] = x * i
+    return a
+
+
 ROLLED = [
     index_in_arithmetic,
     start_and_step,
@@ -164,6 +198,9 @@ ROLLED = [
     divides_by_index,
     checked,
     other_names,
+    appends,
+    new_lists,
+    list_in_place,
 ]
 
 
@@ -171,6 +208,11 @@ ROLLED = [
 def test_rolled(function):
     assert is_rolled(function, X)
     check(function, (X,), (jnp.float32(-2.5),), flavours=("static",))
+
+
+def test_arrays_that_are_written():
+    assert is_rolled(array_in_place, X)
+    np.testing.assert_allclose(d2s.to_static(array_in_place)(X), X * np.arange(12), rtol=1e-6)
 
 
 def test_a_failure_of_a_rolled_loop():
@@ -246,12 +288,12 @@ def flag_of_the_first(x):
     return x, first
 
 
-def appends(x):
+def appends_numbers(x):
     items = []
     for i in range(12):
         x = x + i
-        items.append(x)
-    return items
+        items.append(i)
+    return x, items
 
 
 def zero_division(x):
@@ -305,7 +347,7 @@ UNROLLED = [
     key_of_a_dict,
     shape_by_index,
     flag_of_the_first,
-    appends,
+    appends_numbers,
     zero_division,
     division_that_fails,
     shape_that_changes,

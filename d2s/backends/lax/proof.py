@@ -186,5 +186,10 @@ _RULES: dict[str, Callable[..., Range | None]] = {
     "div": _part,
     "rem": _part,
     "select_n": _either,
-    "convert_element_type": lambda one: one,
+    "concatenate": lambda *parts: _either(None, *parts),
+    "clamp": lambda low, one, high: _either(None, low, one, high),
+    **dict.fromkeys(
+        ("convert_element_type", "broadcast_in_dim", "reshape", "squeeze", "copy"),
+        lambda one, *_: one,
+    ),
 }

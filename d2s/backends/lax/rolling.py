@@ -139,6 +139,9 @@ def look_at(
     _check_failures(plan.region)
     if plan.replaced or plan.aliased:
         raise Refused("lists, dicts or objects would come out of it as new ones")
+    written = [*(slot.owner for slot in plan.slots), *(owner for owner, _ in plan.appended)]
+    if plan.region.code is not None and channels.is_any_observed(written):
+        raise Refused("a handler could see how far it got")
     plan.refuse_other_reads(plan.region)
     own = _Own(plan, extra)
     numbers = own.after()
