@@ -9,6 +9,7 @@ import jax
 from jax._src.interpreters import partial_eval as pe
 from jax.extend.core import ClosedJaxpr, Literal, Var, new_jaxpr_eqn
 
+from d2s.backends.lax.bounded.branches import through_branches
 from d2s.backends.lax.bounded.flags import Flags, chosen, either, laid_out, merged, others
 from d2s.backends.lax.bounded.loop import Form, Operands, loop_p, rows, unmasked
 
@@ -130,7 +131,11 @@ def _run_known(split: _Split, now: Operands, form: Form) -> tuple[list[Any], lis
     jaxpr = split.known.jaxpr
     consts = jaxpr.invars[: form.consts]
     own = len(jaxpr.outvars) - split.residuals
-    residuals = jaxpr.outvars[own:]
+    later = split.later.jaxpr
+    residuals = [
+        through_branches(jaxpr, kept, later, read)
+        for kept, read in zip(jaxpr.outvars[own:], later.invars, strict=False)
+    ]
     changing: set[Any] = set(jaxpr.invars[form.consts :])
     for equation in jaxpr.eqns:
         if any(isinstance(v, Var) and v in changing for v in equation.invars):
