@@ -79,7 +79,49 @@ def with_a_failure(x, w):
     return x
 
 
+def leaves_at_the_head(x, w):
+    for i in range(40):
+        if x < 0.3:
+            break
+        x = jnp.sin(x) * w - 0.01 * i
+    return x * i
+
+
+def returns_at_the_head(x, w):
+    for i in range(40):
+        if x > 5:
+            return jnp.cos(x) * w + i
+        x = x * w + 0.1
+    return -x * w
+
+
+def two_ways_out(x, w):
+    y = x
+    for i in range(30):
+        if x > 5:
+            y = x * w
+            break
+        x = x * 1.2 + i
+        if x * w < 0.1:
+            y = x + w
+            break
+    return x + y
+
+
+def question_that_the_trip_needs(x, w):
+    for _ in range(30):
+        step = jnp.sin(x * jnp.ones(3)).sum() * w
+        if step < 0.5:
+            break
+        x = x - 0.1 * step
+    return x
+
+
 PROGRAMS = [
+    leaves_at_the_head,
+    returns_at_the_head,
+    two_ways_out,
+    question_that_the_trip_needs,
     leaves_a_range,
     returns_from_a_range,
     leaves_rows,
@@ -163,6 +205,39 @@ def test_options_around_a_static_function_are_not_its_own():
 def test_flags_are_selected():
     text = str(jax.make_jaxpr(d2s.convert(leaves_a_range))(1.5, 1.01))
     assert "cond" not in re.findall(r"= (\w+)", text) and "select_n" in text
+
+
+def names_of(jaxpr):
+    found = []
+    for equation in jaxpr.eqns:
+        found.append(equation.primitive.name)
+        for inner in jax.extend.core.jaxprs_in_params(equation.params):
+            found += names_of(inner)
+    return found
+
+
+def test_a_way_out_at_the_head_is_no_branch_of_the_trip():
+    graph = jax.make_jaxpr(d2s.convert(leaves_at_the_head))(1.5, 1.01)
+    (loop,) = (e for e in graph.eqns if e.primitive.name == "bounded_while")
+    assert "cond" not in names_of(loop.params["body"].jaxpr)
+    graph = jax.make_jaxpr(d2s.convert(question_that_the_trip_needs))(1.5, 1.01)
+    assert names_of(graph.jaxpr).count("sin") == 1
+
+
+def test_weights_are_not_kept_trip_by_trip():
+    def function(w, x):
+        for i in range(50):
+            if i % 2 == 0:
+                x = jnp.tanh(w @ x)
+            else:
+                x = x * 0.9
+            if x[0] < 0.1:
+                break
+        return x.sum()
+
+    graph = jax.make_jaxpr(jax.grad(d2s.convert(function)))(jnp.eye(7), jnp.ones(7))
+    kept = [v.aval.shape for e in graph.eqns for v in e.outvars]
+    assert (50, 7) in kept and (50, 7, 7) not in kept
 
 
 def test_without_a_gradient_the_loop_is_that_of_lax():

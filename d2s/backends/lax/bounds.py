@@ -16,8 +16,9 @@ from jax.extend.core import Literal, Var
 
 from d2s import settings
 from d2s.backends.lax import channels
-from d2s.backends.lax.bounded import Form, bounded_while, loop_p
+from d2s.backends.lax.bounded import Form, graphs_of, loop_p
 from d2s.backends.lax.carry import Plan
+from d2s.backends.lax.folding import fold
 from d2s.backends.lax.regions import Region, failures, running
 from d2s.backends.lax.trees import Out
 from d2s.errors import LoopLimit, Site
@@ -37,14 +38,24 @@ class Bound:
     def loop(self, test: Callable[[Any], Any], body: Callable[[Any], Any], start: Any) -> Any:
         if not self.is_ours:
             return jax.lax.while_loop(test, body, start)
-        return bounded_while(
-            test, body, start, self.limit, checked=self.is_asked_for, site=self.site
-        )
+        test, tests, body, consts, values, tree = graphs_of(test, body, start)
+        return tree.unflatten(self.bind(test, tests, body, consts, values))
 
     def bind(
         self, test: Any, tests: list[Any], body: Any, consts: list[Any], values: list[Any]
     ) -> list[Any]:
         """The loop on graphs that are there already: nothing is traced again."""
+        pure = not (test.effects or body.effects or self.is_asked_for)
+        folded = fold(test, len(tests), body, len(consts)) if pure else None
+        if folded is None:
+            return self._bind(test, tests, body, consts, values)
+        asks = folded.tests(tests, consts)
+        values = self._bind(folded.test, asks, folded.body, consts, values)
+        return folded.finish(tests, consts, values)
+
+    def _bind(
+        self, test: Any, tests: list[Any], body: Any, consts: list[Any], values: list[Any]
+    ) -> list[Any]:
         outs: list[Any]
         if self.is_ours:
             form = Form(

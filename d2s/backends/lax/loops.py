@@ -17,7 +17,6 @@ from d2s.backends.lax.bounds import Bound, bound_of, tell_limit
 from d2s.backends.lax.boxes import boxed, build
 from d2s.backends.lax.carry import CODE, Plan, is_same, settle
 from d2s.backends.lax.dtypes import NUMBERS, Type, cast, type_of
-from d2s.backends.lax.folding import fold
 from d2s.backends.lax.ownership import alone
 from d2s.backends.lax.proof import Refused
 from d2s.backends.lax.regions import (
@@ -391,12 +390,7 @@ def _bind_while(plan: Plan, tested: Region, values: list[Any], bound: Bound) -> 
 
     test, test_consts = graph(tested, [tested.value])
     body, body_consts = graph(plan.region, [j.sides[1] for j in plan.carried])
-    folded = None if bound.is_asked_for else fold(test, len(test_consts), body, len(body_consts))
-    if folded is None:
-        return bound.bind(test, test_consts, body, body_consts, values)
-    tests = folded.tests(test_consts, body_consts)
-    values = bound.bind(folded.test, tests, folded.body, body_consts, values)
-    return folded.finish(test_consts, body_consts, values)
+    return bound.bind(test, test_consts, body, body_consts, values)
 
 
 def _payload_zeros(region: Region) -> dict[int, list[Any]]:

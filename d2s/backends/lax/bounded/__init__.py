@@ -17,7 +17,7 @@ Where nobody differentiates, it is `lax.while_loop` and nothing else.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -27,7 +27,7 @@ from d2s.backends.lax.bounded import derivatives, lanes, pruning, split  # noqa:
 from d2s.backends.lax.bounded.loop import Form, loop_p
 from d2s.errors import Site
 
-__all__ = ["Form", "bounded_while", "loop_p", "opened"]
+__all__ = ["Form", "bounded_while", "graphs_of", "loop_p", "opened"]
 
 
 def bounded_while(
@@ -46,6 +46,28 @@ def bounded_while(
     """
     if limit is not None and limit <= 0:
         return init
+    graphs = graphs_of(test, body, init)
+    checked = checked and limit is not None
+    form = Form(
+        len(graphs.tests), len(graphs.consts), len(graphs.values), limit, checked, site=site
+    )
+    operands = (*graphs.tests, *graphs.consts, *graphs.values)
+    outs = loop_p.bind(*operands, test=graphs.test, body=graphs.body, form=form)
+    return graphs.tree.unflatten(outs)
+
+
+class Graphs(NamedTuple):
+    """A loop as graphs: what they close over are operands."""
+
+    test: Any
+    tests: list[Any]
+    body: Any
+    consts: list[Any]
+    values: list[Any]
+    tree: Any
+
+
+def graphs_of(test: Callable[[Any], Any], body: Callable[[Any], Any], init: Any) -> Graphs:
     tree: Any
     leaves, tree = jax.tree.flatten(init)
     values = [_strong(leaf) for leaf in leaves]
@@ -62,11 +84,7 @@ def bounded_while(
     tested, tests = opened(jax.make_jaxpr(lambda *state: test(tree.unflatten(state)))(*kinds))
     if bodies.effects or tested.effects:
         raise TypeError("a bounded loop has no effects on the host")
-    form = Form(
-        len(tests), len(consts), len(values), limit, checked and limit is not None, site=site
-    )
-    outs = loop_p.bind(*tests, *consts, *values, test=tested, body=bodies, form=form)
-    return tree.unflatten(outs)
+    return Graphs(tested, tests, bodies, consts, values, tree)
 
 
 def _strong(leaf: Any) -> Any:
