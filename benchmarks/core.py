@@ -228,6 +228,8 @@ def checks(turns: int = 21) -> Row:
     one, other = d2s.to_static(specimens.checked), d2s.to_static(specimens.unchecked)
     times = in_turns(per_call(one, args, 20), per_call(other, args, 20), turns)
     return ratio("checks: raise in a loop", 2, times)
+
+
 # -- gradients ------------------------------------------------------------------------------------
 
 
