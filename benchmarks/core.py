@@ -185,7 +185,7 @@ def per_call(function: Any, args: Sequence[Any], count: int = 1000) -> Callable[
     def many() -> None:
         for _ in range(count):
             result = function(*args)
-        result.block_until_ready()
+        jax.block_until_ready(result)
 
     return lambda: seconds(many) / count
 
@@ -230,6 +230,25 @@ def checks(turns: int = 21) -> Row:
     return ratio("checks: raise in a loop", 2, times)
 
 
+# -- gradients ------------------------------------------------------------------------------------
+
+
+def gradients(turns: int = 31) -> list[Row]:
+    """A loop that is left early, with room for four times its trips, against a scan of as many."""
+    w, x = jax.random.normal(jax.random.key(0), (64, 64)) / 8, jnp.ones(64)
+    rows = []
+    for trips in (100, 1000):
+        left = jax.jit(jax.value_and_grad(d2s.convert(specimens.left_early(4 * trips)), (0, 1)))
+        scan = jax.jit(jax.value_and_grad(specimens.lax_scan(trips), (0, 1)))
+        ours, theirs = left(w, x, trips), scan(w, x)
+        same = jax.tree.map(lambda a, b: bool(jnp.allclose(a, b, atol=1e-4)), ours, theirs)
+        assert all(jax.tree.leaves(same)), "the gradients differ"
+        one, other = per_call(left, (w, x, trips), 4), per_call(scan, (w, x), 4)
+        name = f"gradient: {trips} trips, left early"
+        rows.append(ratio(name, 2, in_turns(one, other, turns)))
+    return rows
+
+
 # -- the table ------------------------------------------------------------------------------------
 
 
@@ -247,7 +266,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="fail when a limit is exceeded")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows there as well")
     options = parser.parse_args()
-    rows = [conversion(), *plain_values(), *tracing(), *calls(), *state(), checks()]
+    rows = [conversion(), *plain_values(), *tracing(), *calls(), *state(), checks(), *gradients()]
     print(table(rows))
     if options.json is not None:
         versions = {"python": platform.python_version(), "jax": jax.__version__}

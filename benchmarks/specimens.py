@@ -241,3 +241,27 @@ def unchecked(x: jax.Array, count: jax.Array) -> jax.Array:
 
 
 MIXED = (search, iterate, table, guarded)
+
+
+# -- gradients ------------------------------------------------------------------------------------
+
+
+def left_early(limit: int) -> Any:
+    def run(w: Any, x: Any, trips: Any) -> Any:
+        for n in range(limit):
+            if n >= trips:
+                break
+            x = jnp.tanh(w @ x)
+        return x.sum()
+
+    return run
+
+
+def lax_scan(trips: int) -> Any:
+    def step(x: Any, w: Any) -> Any:
+        return jnp.tanh(w @ x), None
+
+    def run(w: Any, x: Any) -> Any:
+        return jax.lax.scan(lambda x, _: step(x, w), x, length=trips)[0].sum()
+
+    return run

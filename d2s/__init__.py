@@ -11,6 +11,7 @@ from d2s.backends import use_backend as use_backend
 from d2s.errors import ConversionError as ConversionError
 from d2s.errors import Error as Error
 from d2s.errors import IntegerOverflow as IntegerOverflow
+from d2s.errors import LoopLimit as LoopLimit
 from d2s.errors import NanFound as NanFound
 from d2s.errors import SliceLength as SliceLength
 from d2s.errors import StagingError as StagingError
@@ -50,6 +51,9 @@ from d2s.ops import while_loop as while_loop
 from d2s.ops import window as window
 from d2s.options import Options as Options
 from d2s.report import Report as Report
+from d2s.settings import options as options
+from d2s.settings import roll as roll
+from d2s.settings import unroll as unroll
 from d2s.specs import Spec as Spec
 from d2s.specs import spec as spec
 from d2s.static import StaticFunction as StaticFunction

@@ -84,6 +84,9 @@ CODES = {
     "D2S033": "an option or a mode that d2s does not know",
     "D2S040": "an integer left the 32-bit range in a staged loop",
     "D2S041": "a slice at a run-time position reaches beyond the array",
+    "D2S042": "a loop made more trips than max_iterations",
+    "D2S043": "the gradient of a loop without a bound on its trips",
+    "D2S044": "a loop that is to be rolled, and cannot be",
     "D2S050": "an operation made a NaN",
 }
 
@@ -142,6 +145,12 @@ class IntegerOverflow(RunTimeError, OverflowError):
     """Raised after a call: a Python integer left the 32-bit range inside a staged loop."""
 
     code = "D2S040"
+
+
+class LoopLimit(Error, RuntimeError):
+    """Raised after a call: a loop would have made more trips than ``max_iterations``."""
+
+    code = "D2S042"
 
 
 class SliceLength(RunTimeError, IndexError):

@@ -77,9 +77,6 @@ def options(**given: Any) -> Options:
         raise _wrong(f"max_iterations is {bound!r}", "a positive number")
     if given.get("loops", "auto") not in _LOOPS:
         raise _wrong(f"loops is {given['loops']!r}", f"one of {', '.join(_LOOPS)}")
-    for name in ("loops", "max_iterations"):
-        if name in given:  # nothing reads them yet, and an option must not be ignored
-            raise _wrong(f"{name} has no effect in this version", f"to_static without {name}")
     if given.get("backend", "jax") not in ("jax", "python"):
         raise _wrong(f"there is no backend {given['backend']!r}", '"jax" or "python"')
     if not isinstance(given.get("compiler_options", {}), Mapping):

@@ -43,7 +43,7 @@ def write(writer, prompt, temperature, key):
     scores = writer.out[0] * 0
     for letter in prompt:
         scores = writer.read(letter)
-    text = jnp.zeros(LENGTH, jnp.int32)
+    text = np.zeros(LENGTH, dtype=int)
     count = 0
     while count < LENGTH:
         if temperature > 0:

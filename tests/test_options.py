@@ -174,3 +174,21 @@ checked = d2s.to_static(power, checks="nan")
 def test_pickles_keep_their_options():
     copy = pickle.loads(pickle.dumps(checked))
     assert copy.options.checks == ("nan",) and copy(1.0, 2) == 4.0
+
+
+def test_loops_and_max_iterations_reach_the_graph():
+    def repeated(x):
+        for _ in range(20):
+            x = x * 1.5
+        return x
+
+    def halved(x):
+        while x > 1:
+            x = x / 2
+        return x
+
+    x = jnp.float32(1)
+    rolled = d2s.to_static(repeated, loops="roll").jaxpr(x)
+    unrolled = d2s.to_static(repeated, loops="unroll").jaxpr(x)
+    assert "scan" in str(rolled) and "scan" not in str(unrolled)
+    assert jax.grad(d2s.to_static(halved, max_iterations=10))(jnp.float32(100)) == 1 / 128

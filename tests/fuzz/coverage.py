@@ -93,7 +93,7 @@ def staged_lines(graphs: Iterable[ClosedJaxpr]) -> set[int]:
 
 def _collect(jaxpr: Jaxpr, found: set[int]) -> None:
     for equation in jaxpr.eqns:
-        if equation.primitive.name in ("cond", "while", "scan"):
+        if equation.primitive.name in ("cond", "while", "scan", "bounded_while"):
             frame = source_info_util.user_frame(equation.source_info.traceback)
             if frame is not None:
                 found.add(frame.start_line)

@@ -178,6 +178,8 @@ def _apply(equation: Any, args: list[Any]) -> list[Any]:
         return evaluate(params["branches"][index], *args[1:])
     if name == "while":
         return _while(params, args)
+    if name == "bounded_while" and _is_plain(params, args):
+        return _while(_as_while(params), args)
     if name == "scan":
         # its parameters are others from jax 0.11 on
         return _scan(params, args) if "num_consts" in params else _by_jax(equation, args)
@@ -205,6 +207,25 @@ def _by_jax(equation: Any, args: list[Any]) -> list[Any]:
     given = [jnp.asarray(a) if isinstance(a, np.ndarray | np.generic) else a for a in args]
     out = equation.primitive.bind(*subfuns, *given, **params)
     return list(out) if equation.primitive.multiple_results else [out]
+
+
+def _is_plain(params: Any, args: list[Any]) -> bool:
+    """Whether a bounded loop is an ordinary one: no rows, no lanes, no trips to count."""
+    form, body = params["form"], params["body"]
+    operands = form.tests + form.consts + form.carry
+    rows = len(args) > operands or len(body.out_avals) > form.carry
+    other = params["test"] is None or form.checked or form.masked or form.trips
+    return not (rows or other)
+
+
+def _as_while(params: Any) -> dict[str, Any]:
+    form = params["form"]
+    return {
+        "cond_nconsts": form.tests,
+        "body_nconsts": form.consts,
+        "cond_jaxpr": params["test"],
+        "body_jaxpr": params["body"],
+    }
 
 
 def _while(params: Any, args: list[Any]) -> list[Any]:

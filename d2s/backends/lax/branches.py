@@ -54,7 +54,22 @@ def join_branches(
     predicate: Any, one: Region, other: Region, before: Watch, blocks: tuple[Any, ...] = ()
 ) -> Any:
     """The branch on two traced pieces of code; `before` knows what existed before them."""
-    return _join([one, other], lambda runs: jax.lax.cond(predicate, *runs), before, blocks)
+
+    def choose(runs: list[Callable[[], list[Any]]]) -> Any:
+        if _is_nothing(one) and _is_nothing(other):
+            pairs = list(zip(*(run() for run in runs), strict=True))
+            if all(jnp.ndim(value) == 0 for value, _ in pairs):
+                # flags, counters, numbers that are there already: a branch costs more
+                return [jax.lax.select(predicate, *pair) for pair in pairs]
+        return jax.lax.cond(predicate, *runs)
+
+    return _join([one, other], choose, before, blocks)
+
+
+def _is_nothing(region: Region) -> bool:
+    """Whether a piece of code computes nothing: what it gives is there already."""
+    graph = region.jaxpr.jaxpr
+    return not graph.eqns and not region.effects and not region.risky
 
 
 def switch(

@@ -165,6 +165,7 @@ def settle(
     code_inside: bool,
     counted: bool,
     stacks: bool,
+    length: int | None = None,
 ) -> Plan:
     """Trace the body until the types of the state no longer change.
 
@@ -173,6 +174,7 @@ def settle(
     code_inside  the body must see the error code of earlier iterations
     counted      the first input of the body is the position of the loop
     stacks       what each iteration appends to a list may come out as one array
+    length       how many positions there are
     """
     shared: list[Slot] = []
     grown: list[tuple[list[Any], int]] = []
@@ -196,6 +198,7 @@ def settle(
                 carries=True,
                 counts=counts,
                 counted=counted and (bool(extra) or isinstance(plan[0], Hole)),
+                length=length,
             )
         except NeedsLast as need:
             carried = any(isinstance(s, Last) and s.owner is need.owner for s in shared)

@@ -184,7 +184,7 @@ class _Stack(threading.local):
         self.exact = False
         self.failures = 0
         self.trials = 0
-        self.positions: list[Any] = []
+        self.positions: list[tuple[Any, tuple[int, int] | None]] = []
         self.twins: Any = None
 
 
@@ -215,9 +215,9 @@ def in_loop() -> bool:
 
 
 @contextmanager
-def at_position(position: Any) -> Iterator[None]:
+def at_position(position: Any, length: Any = None) -> Iterator[None]:
     """A loop is at a position: an integer that only counting by one has made."""
-    _stack.positions.append(position)
+    _stack.positions.append((position, (0, length - 1) if type(length) is int else None))
     try:
         yield
     finally:
@@ -225,7 +225,12 @@ def at_position(position: Any) -> Iterator[None]:
 
 
 def is_position(value: Any) -> bool:
-    return any(value is position for position in _stack.positions)
+    return any(value is position for position, _ in _stack.positions)
+
+
+def range_of(value: Any) -> tuple[int, int] | None:
+    """The least and the largest value of a position, if its loop has a known number of trips."""
+    return next((span for position, span in _stack.positions if position is value), None)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from d2s import record
+from d2s import record, settings
 from d2s.backends.lax import aliases, channels, printing
 from d2s.backends.lax.channels import Failures, Halt, Scope
 from d2s.backends.lax.dtypes import type_of
@@ -468,7 +468,15 @@ class Compiled(Inspected):
         exact = any(_is_python_int(leaf) for leaf in leaves)
         prints = printing.into(ticket, reached, leaves, entry.key)
         aside = channels.set_aside(exact)
-        with deep, self._running(), aside, aliases.arguments(), channels.entered(scope), prints:
+        with (
+            deep,
+            self._running(),
+            settings.afresh(max_iterations=self.options.max_iterations, loops=self.options.loops),
+            aside,
+            aliases.arguments(),
+            channels.entered(scope),
+            prints,
+        ):
             try:
                 if exact:
                     result = self._trace_exact(entry, leaves, owners, scope)

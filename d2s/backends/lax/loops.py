@@ -10,14 +10,16 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr
 
-from d2s import record
+from d2s import record, settings
 from d2s.backends.lax import channels, notes, printing
 from d2s.backends.lax.appended import items_of
 from d2s.backends.lax.blame import CONDITION, POSITION
+from d2s.backends.lax.bounds import Bound, bound_of, tell_limit
 from d2s.backends.lax.boxes import boxed, build
 from d2s.backends.lax.carry import CODE, Plan, is_same, settle
 from d2s.backends.lax.dtypes import NUMBERS, Type, cast, type_of
 from d2s.backends.lax.ownership import alone
+from d2s.backends.lax.proof import Refused
 from d2s.backends.lax.regions import (
     Region,
     failures,
@@ -29,9 +31,12 @@ from d2s.backends.lax.regions import (
     scalar_predicate,
     trace,
 )
+from d2s.backends.lax.rolling import FEW, Rolled, attempt, look_at, trips_of
 from d2s.backends.lax.sequences import (
     Sequence,
+    Stacked,
     as_sequence,
+    has_traced_items,
     refuse_outer_iterator,
 )
 from d2s.backends.lax.trees import (
@@ -49,6 +54,7 @@ from d2s.backends.lax.trips import Hole, State, given
 from d2s.backends.lax.unrolled import as_tuple, unroll
 from d2s.backends.lax.watch import Watch
 from d2s.errors import Error, StagingError
+from d2s.settings import Loops, settled
 from d2s.values import Maybe
 
 Body = Callable[..., Any]
@@ -76,6 +82,9 @@ def while_loop(test: Body, body: Body, state: State) -> State:
         watch = _watch(body, state, 0, test)
         if _reaches_traced(watch) and _becomes_traced(test, body, state, watch):
             return _stage_while(test, body, state, watch=watch)
+        rolled = _roll_while(test, body, state, watch)
+        if rolled is not None:
+            return rolled
     trips = 0
     while True:
         go = test(*state)
@@ -86,6 +95,33 @@ def while_loop(test: Body, body: Body, state: State) -> State:
             return state
         state = as_tuple(body(*state), len(state))
         trips += 1
+
+
+def _roll_while(test: Body, body: Body, state: State, watch: Watch) -> State | None:
+    """A loop whose test only counts, as a scan, if that changes nothing; None if it stays."""
+    how, count = settings.loops(), len(state)
+    if how == "unroll" or (how == "auto" and not _reaches_traced(watch)):
+        return None
+
+    def step(position: Any, *values: Any) -> State:
+        return as_tuple(body(*values), count)
+
+    def trips(plan: Plan, numbers: dict[int, Any]) -> int:
+        tested = _trace_test(test, plan, count, watch)
+        length = trips_of(plan, tested, test, count, numbers)
+        if length == 0 or (length <= FEW and how == "auto"):
+            raise Refused("there are few trips")
+        return length
+
+    rolled = attempt(
+        how,
+        body,
+        lambda: look_at(step, [type_of(0)], state, _names(body, 0), watch, trips),
+        None,
+    )
+    if rolled is None:
+        return None
+    return _run_scan(rolled.plan, [], count, rolled.length, rolled.numbers)
 
 
 def _reaches_traced(watch: Watch) -> bool:
@@ -164,7 +200,7 @@ def _grown(now: Any, later: Any) -> Any:
     return now if same else one[1](parts)
 
 
-def _stage_tested(go: Any, test: Body, body: Body, state: State) -> State:
+def _stage_tested(go: Any, test: Body, body: Body, state: State, limit: int | None = None) -> State:
     """A loop whose test was evaluated already and came out as a run-time value."""
 
     def step(go: Any, *values: Any) -> Any:
@@ -174,7 +210,7 @@ def _stage_tested(go: Any, test: Body, body: Body, state: State) -> State:
 
     flag = scalar_predicate(go)
     names = [CONDITION, *_names(body, 0)]
-    done = _stage_while(lambda go, *_: go, step, (flag, *state), names, is_tested=True)
+    done = _stage_while(lambda go, *_: go, step, (flag, *state), names, is_tested=True, limit=limit)
     return done[1:]
 
 
@@ -186,6 +222,7 @@ def _stage_while(
     watch: Watch | None = None,
     counted: bool = False,
     is_tested: bool = False,
+    limit: int | None = None,
 ) -> State:
     count = len(state)
     watch = watch or _watch(body, state, 0, test)
@@ -211,8 +248,9 @@ def _stage_while(
     plan.refuse_other_reads(tested)
     if not tested.is_pure or (prints and not is_tested):
         go = test(*state)
-        return _stage_tested(go if is_traced(go) else jnp.asarray(bool(go)), test, body, state)
-    return _run_while(plan, tested, count)
+        go = go if is_traced(go) else jnp.asarray(bool(go))
+        return _stage_tested(go, test, body, state, limit)
+    return _run_while(plan, tested, count, limit)
 
 
 def _settle_either_way(
@@ -290,14 +328,19 @@ def _settled(given: dict[int, Any]) -> Callable[[Any], Any]:
     return put
 
 
-def _run_while(plan: Plan, tested: Region, count: int) -> State:
-    """The staged loop."""
+def _run_while(plan: Plan, tested: Region, count: int, limit: int | None) -> State:
+    """The staged loop. A `limit` is that of a `for`: at most so many trips, the first is sure."""
+    bound = bound_of(plan, tested, limit)
+    trips = 1 if limit else None
     region = plan.region
     fails = region.code is not None
     before = running()
     values = [j.sides[0].before() for j in plan.carried]
     if not fails and not before and _is_direct(plan, tested):
-        return _finish(plan, _bind_while(plan, tested, values), None, None, count, trips=None)
+        values = _bind_while(plan, tested, values, bound)
+        if bound.is_asked_for:
+            tell_limit(bound, tested.run(*plan.inputs(values))[tested.value.index])
+        return _finish(plan, values, None, None, count, trips)
     flag = tested.value
 
     def test(carry: Any) -> Any:
@@ -319,8 +362,11 @@ def _run_while(plan: Plan, tested: Region, count: int) -> State:
         return code, payload, plan.outputs(outs, values)
 
     start = (jnp.int32(0) if fails else None, _payload_zeros(region), values)
-    code, payload, values = jax.lax.while_loop(test, body, start)
-    return _finish(plan, values, code, payload, count, trips=None)
+    end = bound.loop(test, body, start)
+    if bound.is_asked_for:
+        tell_limit(bound, test(end))
+    code, payload, values = end
+    return _finish(plan, values, code, payload, count, trips)
 
 
 def _is_direct(plan: Plan, tested: Region) -> bool:
@@ -331,7 +377,7 @@ def _is_direct(plan: Plan, tested: Region) -> bool:
     return exact and pure and isinstance(tested.value, Out) and bool(plan.carried)
 
 
-def _bind_while(plan: Plan, tested: Region, values: list[Any]) -> list[Any]:
+def _bind_while(plan: Plan, tested: Region, values: list[Any], bound: Bound) -> list[Any]:
     """`lax.while_loop` on graphs that are there already: nothing is traced again."""
     carried = [j.sides[0] for j in plan.carried]
     fixed = [h for h in plan.holes if not any(h is c for c in carried)]
@@ -350,16 +396,7 @@ def _bind_while(plan: Plan, tested: Region, values: list[Any]) -> list[Any]:
 
     test, test_consts = graph(tested, [tested.value])
     body, body_consts = graph(plan.region, [j.sides[1] for j in plan.carried])
-    outs: list[Any] = jax.lax.while_p.bind(
-        *test_consts,
-        *body_consts,
-        *values,
-        cond_nconsts=len(test_consts),
-        cond_jaxpr=test,
-        body_nconsts=len(body_consts),
-        body_jaxpr=body,
-    )
-    return outs
+    return bound.bind(test, test_consts, body, body_consts, values)
 
 
 def _payload_zeros(region: Region) -> dict[int, list[Any]]:
@@ -377,12 +414,23 @@ def _payload(region: Region, outs: list[Any]) -> dict[int, list[Any]]:
 
 
 def _finish(
-    plan: Plan, values: list[Any], code: Any, payload: Any, count: int, trips: int | None
+    plan: Plan,
+    values: list[Any],
+    code: Any,
+    payload: Any,
+    count: int,
+    trips: int | None,
+    numbers: dict[int, Any] | None = None,
 ) -> State:
-    """The state after the loop; shared names are set, failures go to the scope around."""
+    """The state after the loop; shared names are set, failures go to the scope around.
+
+    `numbers` are leaves that are Python numbers again.
+    """
     positions = {id(j): n for n, j in enumerate(plan.carried)}
 
     def put(leaf: Any) -> Any:
+        if numbers and id(leaf) in numbers:
+            return numbers[id(leaf)]
         if isinstance(leaf, Joined):
             value = values[positions[id(leaf)]]
             return value if type_of(value) == leaf.type else cast(value, leaf.type)
@@ -411,20 +459,72 @@ def _finish(
 
 
 def for_loop(iterable: Iterable[Any], body: Body, state: State, test: Body | None) -> State:
+    iterable, how = settled(iterable)
     refuse_outer_iterator(iterable)
     sequence = as_sequence(iterable)
     if sequence is not None:
         if sequence.is_used_up():
             return state
+        if how == "unroll" and not is_traced(sequence.length):
+            return unroll(sequence.items(), body, state, test)
         if is_traced(sequence.length) or sequence.length:
             return _stage_for_orunroll(sequence, body, state, test)
         return state
+    rolled = _roll_for(iterable, how, body, state, test)
+    if rolled is not None:
+        return rolled
     steps = isinstance(iterable, range) and len(iterable)
     if test is not None and steps and _becomes_traced_for(iterable, body, state, test):
         sequence = as_sequence(iterable, with_ranges=True)
         assert sequence is not None
         return _stage_for_orunroll(sequence, body, state, test)
     return unroll(iterable, body, state, test)
+
+
+def _roll_for(
+    iterable: Any, how: Loops, body: Body, state: State, test: Body | None
+) -> State | None:
+    """A loop over a range or a list as a scan, if that changes nothing; None if it stays."""
+    if test is not None or not isinstance(iterable, range | list | tuple) or not iterable:
+        return None
+    length, count = len(iterable), len(state)
+    if how == "unroll" or (how == "auto" and length <= FEW):
+        return None
+    watch = _watch(body, state, 1)
+    if how == "auto" and not _reaches_traced(watch) and not has_traced_items(iterable):
+        return None  # plain Python, whatever the trips
+    sequence: Sequence | None = None
+
+    def look() -> Rolled:
+        nonlocal sequence
+        sequence = as_sequence(iterable, with_ranges=True) or Stacked(list(iterable))
+        rows = [Type(a.shape[1:], a.dtype, False) for a in sequence.arrays()]
+        step = _scanned(sequence, body, count, len(rows), guarded=bool(rows))
+        return look_at(step, [type_of(0), *rows], state, _names(body, 1), watch, length)
+
+    rolled = attempt(how, body, look, length)
+    if rolled is None or sequence is None:
+        return None
+    return _run_scan(rolled.plan, sequence.arrays(), count, length, rolled.numbers)
+
+
+def _scanned(
+    sequence: Sequence, body: Body, count: int, rows: int, guarded: bool = False
+) -> Callable[..., State]:
+    """One iteration, given the position and the rows there; guarded, it leaves its item alone."""
+
+    def scanned(position: Any, *values: Any) -> State:
+        # what is printed in a loop depends on it, or jax would take it out of there
+        printing_ = printing.only_if(lambda: position >= 0)
+        with channels.at_position(position, sequence.length), printing_:
+            item = sequence.item(position, list(values[:rows]))
+            before = Watch(item) if guarded else None
+            after = as_tuple(body(item, *values[rows:]), count)
+            if before is not None and not before.is_unchanged():
+                raise Refused("an item is changed in place in it")
+            return after
+
+    return scanned
 
 
 def _becomes_traced_for(items: Any, body: Body, state: State, test: Body) -> bool:
@@ -463,16 +563,10 @@ def _stage_for(sequence: Sequence, body: Body, state: State, test: Body | None) 
         arrays = sequence.arrays()
         rows = [Type(a.shape[1:], a.dtype, False) for a in arrays]
 
-        def scanned(position: Any, *values: Any) -> State:
-            # what is printed in a loop depends on it, or jax would take it out of there
-            printing_ = printing.only_if(lambda: position >= 0)
-            with channels.at_position(position), printing_:
-                item = sequence.item(position, list(values[: len(rows)]))
-                return as_tuple(body(item, *values[len(rows) :]), count)
-
         watch = _watch(body, state, 1)
+        step = _scanned(sequence, body, count, len(rows))
         plan = _settle_either_way(
-            *(scanned, [type_of(0), *rows], state, watch, names),
+            *(step, [type_of(0), *rows], state, watch, names),
             code_inside=True,
             counted=True,
             stacks=True,
@@ -489,7 +583,7 @@ def _stage_for(sequence: Sequence, body: Body, state: State, test: Body | None) 
                 fix="an array of fixed size, written at an index",
             )
 
-    def step(position: Any, *values: Any) -> Any:
+    def trip(position: Any, *values: Any) -> Any:
         with channels.at_position(position):
             after = as_tuple(body(sequence.at(position), *values), count)
         return (position + 1, *after) if after else position + 1
@@ -502,10 +596,17 @@ def _stage_for(sequence: Sequence, body: Body, state: State, test: Body | None) 
         return jnp.logical_and(more, scalar_predicate(go) if is_traced(go) else bool(go))
 
     names = [POSITION, *names]
-    return _stage_while(going, step, (0, *state), names, counted=True)[1:]
+    limit = None if is_traced(sequence.length) else int(sequence.length)
+    return _stage_while(going, trip, (0, *state), names, counted=True, limit=limit)[1:]
 
 
-def _run_scan(plan: Plan, arrays: list[Any], count: int, length: int) -> State:
+def _run_scan(
+    plan: Plan,
+    arrays: list[Any],
+    count: int,
+    length: int,
+    numbers: dict[int, Any] | None = None,
+) -> State:
     region = plan.region
     fails = region.code is not None
     uses_position = region.reads(int(plan.with_code))
@@ -513,7 +614,7 @@ def _run_scan(plan: Plan, arrays: list[Any], count: int, length: int) -> State:
 
     def step(carry: Any, rows: list[Any]) -> Any:
         at, code, payload, values = carry
-        start = [code] if plan.with_code else []
+        start = [jnp.int32(0) if code is None else code] if plan.with_code else []
         outs = region.run(*start, 0 if at is None else at, *rows, *plan.inputs(values))
         if fails:
             first = code == 0
@@ -536,7 +637,7 @@ def _run_scan(plan: Plan, arrays: list[Any], count: int, length: int) -> State:
     xs = [a if a.shape[0] == length else a[:length] for a in arrays]
     (_, code, payload, values), stacked = jax.lax.scan(step, start, xs, length=length)
     _append(plan, dict(zip(map(id, appended), stacked, strict=True)), length)
-    return _finish(plan, values, code, payload, count, trips=length)
+    return _finish(plan, values, code, payload, count, trips=length, numbers=numbers)
 
 
 def _append(plan: Plan, stacked: dict[int, Any], length: int) -> None:

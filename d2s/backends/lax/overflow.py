@@ -54,16 +54,22 @@ CHECKS: dict[str, Callable[..., Any]] = {
 FEW = 8
 
 
-def risky(jaxpr: Any, counts: bool, positions: list[Any]) -> list[Any]:
+def risky(
+    jaxpr: Any, counts: bool, positions: list[Any], ranges: dict[Any, tuple[int, int]]
+) -> list[Any]:
     """Equations whose result may leave the range.
 
     counts     steps by one are those of a loop
     positions  variables that are positions of loops
+    ranges     variables whose least and largest values are known
     """
     weights: dict[Any, int] = dict.fromkeys(positions, 1) if counts else {}
+    ranges = dict(ranges)
     found = []
     for equation in jaxpr.eqns:
         result = equation.outvars[0] if equation.outvars else None
+        if ranges and _is_in_range(equation, ranges):
+            continue
         if equation.primitive.name not in CHECKS or not _stands_for_python_int(result):
             continue
         weight = _weight(equation, weights)
@@ -72,6 +78,33 @@ def risky(jaxpr: Any, counts: bool, positions: list[Any]) -> list[Any]:
         elif not (counts and _counts(equation)):
             found.append(equation)
     return found
+
+
+def _is_in_range(equation: Any, ranges: dict[Any, tuple[int, int]]) -> bool:
+    """Whether the result surely fits into 32 bits; then its range is known, too."""
+    apply = _CORNERS.get(equation.primitive.name)
+    if apply is None or not _stands_for_python_int(equation.outvars[0]):
+        return False
+    sides = []
+    for var in equation.invars:
+        if hasattr(var, "val"):
+            sides.append((int(var.val), int(var.val)))
+        elif var in ranges:
+            sides.append(ranges[var])
+        else:
+            return False
+    corners = [apply(a, b) for a in sides[0] for b in sides[1]]
+    if min(corners) < -(2**31) or max(corners) >= 2**31:
+        return False
+    ranges[equation.outvars[0]] = min(corners), max(corners)
+    return True
+
+
+_CORNERS: dict[str, Callable[[int, int], int]] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+}
 
 
 def _weight(equation: Any, weights: dict[Any, int]) -> int | None:

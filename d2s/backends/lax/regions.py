@@ -43,7 +43,7 @@ from d2s.errors import Error, RunTimeError, StagingError
 MAX_DEPTH = 120
 
 #: primitives whose results come out of graphs of their own
-_BLOCKS = ("cond", "while", "scan")
+_BLOCKS = ("cond", "while", "scan", "bounded_while")
 
 TRACER_ERRORS = (
     jax.errors.ConcretizationTypeError,
@@ -133,6 +133,10 @@ class Region:
     outs: list[Any] = field(default_factory=list)
     _had_code: bool = False
     _overflow_number: int = 0
+    #: outputs, code and failures without the checks
+    _bare: tuple[Any, Any, Any] = (None, None, None)
+    #: such arithmetic is in a graph inside this one
+    nested_overflow: bool = False
 
     def run(self, *inputs: Any) -> list[Any]:
         """The outputs of the graph, computed in the graph being built now."""
@@ -227,10 +231,12 @@ class Region:
             array = self.outs[side.index] if side.index < len(self.outs) else None
         return id(array) if isinstance(array, jax.core.Tracer) else None
 
-    def guard(self, counts: bool, positions: list[Any]) -> None:
+    def guard(self, counts: bool, positions: list[Any], ranges: dict[Any, tuple[int, int]]) -> None:
         """Let the error code tell when a Python integer leaves the range of 32 bits."""
         jaxpr = self.jaxpr.jaxpr
-        self.risky = overflow.risky(jaxpr, counts, positions)
+        self.nested_overflow = any(map(failures().is_overflow, self.numbers))
+        self._bare = len(jaxpr.outvars), self.code, self.numbers
+        self.risky = overflow.risky(jaxpr, counts, positions, ranges)
         if not self.risky:
             return
         outvars = list(jaxpr.outvars)
@@ -242,6 +248,33 @@ class Region:
         self.jaxpr = self.jaxpr.replace(jaxpr=jaxpr.replace(outvars=outvars))
         self._overflow_number, _ = Scope(failures()).number_of(channels.overflow(channels.where()))
         self.numbers = self.numbers | {self._overflow_number}
+
+    def unguarded(self) -> Any:
+        """The graph without the checks."""
+        count, jaxpr = self._bare[0], self.jaxpr.jaxpr
+        if count is None:
+            return self.jaxpr
+        return self.jaxpr.replace(jaxpr=jaxpr.replace(outvars=jaxpr.outvars[:count]))
+
+    def relieve(self, ranges: dict[Any, Any]) -> None:
+        """Without the checks of results whose ranges are known."""
+        if not self.risky:
+            return
+        jaxpr = self.jaxpr.jaxpr
+        count, code, numbers = self._bare
+        first = count + self._had_code
+        rest, kept = jaxpr.outvars[first:], []
+        outvars, checked = list(jaxpr.outvars[:first]), self.risky
+        for equation in checked:
+            size = len(equation.invars) + len(equation.outvars)
+            if ranges.get(rest[size - 1]) is None:
+                kept.append(equation)
+                outvars += rest[:size]
+            rest = rest[size:]
+        self.risky = kept
+        if not kept:
+            self.code, self.numbers, outvars = code, numbers, outvars[:count]
+        self.jaxpr = self.jaxpr.replace(jaxpr=jaxpr.replace(outvars=outvars))
 
     @property
     def is_pure(self) -> bool:
@@ -285,6 +318,7 @@ def trace(
     carries: bool = False,
     counts: bool = True,
     counted: bool = False,
+    length: int | None = None,
     tests: bool = False,
     root: bool = False,
 ) -> Region:
@@ -295,6 +329,7 @@ def trace(
     carries    the region is the body of a loop
     counts     its integers start where counting by one does not reach the limit
     counted    the first input, after the code, is the position of a loop
+    length     how many positions there are
     tests      the region is the test of a loop
     root       the region is a whole function
     """
@@ -398,7 +433,15 @@ def trace(
         ]
         if counted:
             positions.append(graph.invars[int(with_code)])
-        region.guard(near, positions)
+        ranges = {
+            v: channels.range_of(c)
+            for v, c in zip(graph.constvars, jaxpr.consts, strict=True)
+            if is_position(c)
+        }
+        if counted and length is not None:
+            ranges[positions[-1]] = 0, length - 1
+        known = {v: span for v, span in ranges.items() if span is not None and near}
+        region.guard(near, positions, known)
     return region
 
 

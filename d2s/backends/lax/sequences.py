@@ -9,7 +9,10 @@ import jax
 import jax.numpy as jnp
 
 from d2s.backends.lax import channels
+from d2s.backends.lax.dtypes import type_of
+from d2s.backends.lax.proof import Refused
 from d2s.backends.lax.regions import is_traced
+from d2s.backends.lax.trees import children, leaves, map_leaves
 from d2s.errors import StagingError
 
 
@@ -210,6 +213,58 @@ def _refuse_iterator() -> None:
         site=channels.where(),
         fix="the items as a list or an array, or a new iterator where the loop is",
     )
+
+
+class Stacked(Sequence):
+    """Items of one structure, whose arrays are of one type and everything else is the same."""
+
+    def __init__(self, items: list[Any]) -> None:
+        super().__init__()
+        self.length, self._first = len(items), items[0]
+        each = [leaves(item) for item in items]
+        if any(not _same_structure(items[0], item) for item in items):
+            raise Refused("the items have different structures")
+        self._stacks: list[Any] = []
+        self._is_row: list[bool] = []
+        for parts in zip(*each, strict=True):
+            alike = all(part is parts[0] for part in parts)
+            self._is_row.append(not alike)
+            if alike:
+                continue
+            if not all(isinstance(part, jax.Array) for part in parts):
+                raise Refused("the items differ in what are no arrays")
+            kinds = {type_of(part) for part in parts}
+            if len(kinds) > 1 or any(kind.weak for kind in kinds):
+                raise Refused("the items differ in shape or dtype")
+            self._stacks.append(jnp.stack(parts))
+        if not self._stacks:
+            raise Refused("the items have no arrays")
+
+    def arrays(self) -> list[Any]:
+        return self._stacks
+
+    def item(self, position: Any, rows: list[Any]) -> Any:
+        flags, given = iter(self._is_row), iter(rows)
+        return map_leaves(lambda leaf: next(given) if next(flags) else leaf, self._first)
+
+
+def _same_structure(one: Any, other: Any) -> bool:
+    if type(one) is not type(other):
+        return isinstance(one, jax.Array) and isinstance(other, jax.Array)
+    first, second = children(one), children(other)
+    if first is None or second is None:
+        return first is second
+    names, others = [n for n, _ in first[0]], [n for n, _ in second[0]]
+    return names == others and all(
+        _same_structure(a, b) if not isinstance(a, jax.tree_util.PyTreeDef) else a == b
+        for (_, a), (_, b) in zip(first[0], second[0], strict=True)
+    )
+
+
+def has_traced_items(items: Any) -> bool:
+    if isinstance(items, range):
+        return False
+    return any(is_traced(leaf) for item in items for leaf in leaves(item))
 
 
 def as_sequence(value: Any, with_ranges: bool = False) -> Sequence | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import types
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -16,6 +17,11 @@ from d2s.errors import StagingError
 
 Body = Callable[..., Any]
 
+logger = logging.getLogger("d2s")
+
+#: more unrolled trips than that are worth a word
+MANY = 1000
+
 
 def as_tuple(value: Any, count: int) -> State:
     return (value,) if count == 1 else tuple(value) if count else ()
@@ -28,6 +34,8 @@ def unroll(iterable: Iterable[Any], body: Body, state: State, test: Body | None)
         items = _yielded(items)
     trips = 0
     for trips, item in enumerate(items, 1):
+        if trips == MANY + 1:
+            _warn()
         # by name, so that whoever asks who holds an array (see `aliases`) finds this, too
         arguments = (item, *state)
         state = as_tuple(body(*arguments), count)
@@ -40,6 +48,17 @@ def unroll(iterable: Iterable[Any], body: Body, state: State, test: Body | None)
             break
     note(f"unrolled x{trips}", f"a {type(iterable).__name__} of Python values")
     return state
+
+
+def _warn() -> None:
+    site = channels.where()
+    logger.warning(
+        "%s:%s: more than %s iterations are unrolled, each is in the graph; d2s.roll(...) around "
+        "what the loop runs over says why it is not rolled",
+        site.filename,
+        site.line,
+        MANY,
+    )
 
 
 def _yielded(generator: types.GeneratorType[Any, Any, Any]) -> Iterator[Any]:

@@ -1,0 +1,36 @@
+"""Lists of operands chosen by flags, and graphs with their inputs in another order."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from jax.extend.core import ClosedJaxpr
+
+Flags = list[bool]
+
+
+def either(one: Flags, other: Flags) -> Flags:
+    return list(map(operator.or_, one, other))
+
+
+def chosen(flags: Sequence[bool], values: Sequence[Any]) -> list[Any]:
+    return [value for flag, value in zip(flags, values, strict=True) if flag]
+
+
+def others(flags: Sequence[bool], values: Sequence[Any]) -> list[Any]:
+    return [value for flag, value in zip(flags, values, strict=True) if not flag]
+
+
+def merged(flags: Sequence[bool], ones: Sequence[Any], rest: Sequence[Any]) -> list[Any]:
+    one, other = iter(ones), iter(rest)
+    return [next(one if flag else other) for flag in flags]
+
+
+def laid_out(closed: Any, invars: Sequence[Any], outvars: Sequence[Any]) -> Any:
+    """The same equations, with inputs and outputs in another order."""
+    jaxpr = closed.jaxpr
+    unknown = jaxpr.debug_info.with_unknown_names()
+    made = jaxpr.replace(invars=list(invars), outvars=list(outvars), debug_info=unknown)
+    return ClosedJaxpr(made, closed.consts)

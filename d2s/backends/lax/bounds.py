@@ -1,0 +1,194 @@
+"""How many trips a staged loop makes at most, and which loop of jax's or ours it therefore is.
+
+Where a gradient could be asked for, the loop is ours: with a bound it has both modes, without one
+its reverse mode is an error that says what to write. Without a gradient both are `lax.while_loop`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.extend.core import Literal, Var
+
+from d2s import settings
+from d2s.backends.lax import channels
+from d2s.backends.lax.bounded import Form, graphs_of, loop_p
+from d2s.backends.lax.carry import Plan
+from d2s.backends.lax.folding import fold
+from d2s.backends.lax.regions import Region, failures, running
+from d2s.backends.lax.trees import Out
+from d2s.errors import LoopLimit, Site
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A loop's bound, if it has one."""
+
+    limit: int | None
+    #: the user's option, which the test of the loop does not know
+    is_asked_for: bool
+    #: something in the state has a gradient, and nothing happens on the host
+    is_ours: bool
+    site: Site
+
+    def loop(self, test: Callable[[Any], Any], body: Callable[[Any], Any], start: Any) -> Any:
+        if not self.is_ours:
+            return jax.lax.while_loop(test, body, start)
+        test, tests, body, consts, values, tree = graphs_of(test, body, start)
+        return tree.unflatten(self.bind(test, tests, body, consts, values))
+
+    def bind(
+        self, test: Any, tests: list[Any], body: Any, consts: list[Any], values: list[Any]
+    ) -> list[Any]:
+        """The loop on graphs that are there already: nothing is traced again."""
+        pure = not (test.effects or body.effects or self.is_asked_for)
+        folded = fold(test, len(tests), body, len(consts)) if pure else None
+        if folded is None:
+            return self._bind(test, tests, body, consts, values)
+        asks = folded.tests(tests, consts)
+        values = self._bind(folded.test, asks, folded.body, consts, values)
+        return folded.finish(tests, consts, values)
+
+    def _bind(
+        self, test: Any, tests: list[Any], body: Any, consts: list[Any], values: list[Any]
+    ) -> list[Any]:
+        outs: list[Any]
+        if self.is_ours:
+            form = Form(
+                len(tests),
+                len(consts),
+                len(values),
+                self.limit,
+                checked=self.is_asked_for,
+                site=self.site,
+            )
+            outs = loop_p.bind(*tests, *consts, *values, test=test, body=body, form=form)
+            return outs
+        outs = jax.lax.while_p.bind(
+            *tests,
+            *consts,
+            *values,
+            cond_nconsts=len(tests),
+            cond_jaxpr=test,
+            body_nconsts=len(consts),
+            body_jaxpr=body,
+        )
+        return outs
+
+
+def bound_of(plan: Plan, tested: Region, limit: int | None) -> Bound:
+    has_gradient = any(jnp.issubdtype(j.type.dtype, jnp.inexact) for j in plan.carried)
+    is_ours = has_gradient and not (plan.region.effects or tested.effects)
+    if limit is None and is_ours:
+        limit = _counted(plan, tested)
+    asked = limit is None and is_ours
+    if asked:
+        limit = settings.max_iterations()
+    return Bound(limit, asked and limit is not None, is_ours, channels.where())
+
+
+def tell_limit(bound: Bound, still_going: Any) -> None:
+    """A loop that is not done after all the trips it may make is a failure."""
+    error = LoopLimit(
+        f"the loop needs more than max_iterations={bound.limit} trips",
+        site=bound.site,
+        fix="a larger max_iterations",
+    )
+    for earlier in running():
+        still_going = jnp.logical_and(earlier == 0, still_going)
+    number, _ = channels.Scope(failures()).number_of(error)
+    channels.report(jnp.where(still_going, number, 0), {}, {number}, failures())
+
+
+# -- a counter beside the condition ---------------------------------------------------------------
+
+
+def _counted(plan: Plan, tested: Region) -> int | None:
+    """The bound of ``while i < N and ...``, where `i` is a Python number that each trip steps."""
+    if not isinstance(tested.value, Out):
+        return None
+    graph, body = tested.jaxpr.jaxpr, plan.region.jaxpr.jaxpr
+    made = {var: equation for equation in graph.eqns for var in equation.outvars}
+    steps: dict[Any, tuple[int, int]] = {}
+    places = {id(hole): n for n, hole in enumerate(plan.holes)}
+    for joined in plan.carried:
+        hole, out = joined.sides
+        if type(getattr(hole, "init", None)) is int and isinstance(out, Out):
+            place = places[id(hole)]
+            extra = len(body.invars) - len(plan.holes)
+            step = _step(body, body.invars[extra + place], body.outvars[out.index])
+            if step:
+                steps[graph.invars[place]] = hole.init, step
+    found: list[int] = []
+    ways = [graph.outvars[tested.value.index]]
+    while ways:
+        way = _plain(ways.pop(), made)
+        if isinstance(way, Literal) or way not in made:
+            continue
+        equation = made[way]
+        name = equation.primitive.name
+        if name == "and":
+            ways += equation.invars
+        elif name in _TRIPS:
+            one, other = (_plain(v, made) for v in equation.invars)
+            if isinstance(one, Literal):
+                name, one, other = _TURNED[name], other, one
+            if isinstance(one, Var) and one in steps and _is_integer(other):
+                found.append(_TRIPS[name](*steps[one], int(other.val)))
+    return min((n for n in found if n >= 0), default=None)
+
+
+def _step(body: Any, before: Any, after: Any) -> int:
+    """By how much each trip changes a number; 0 if that is not known."""
+    made = {var: equation for equation in body.eqns for var in equation.outvars}
+    equation = made.get(after)
+    if equation is None or equation.primitive.name not in ("add", "sub"):
+        return 0
+    one, other = equation.invars
+    if equation.primitive.name == "add" and isinstance(one, Literal):
+        one, other = other, one
+    if one is not before or not isinstance(other, Literal):
+        return 0
+    return int(other.val) if equation.primitive.name == "add" else -int(other.val)
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, Literal) and bool(
+        jnp.issubdtype(jnp.result_type(value.val), jnp.integer)
+    )
+
+
+def _plain(var: Any, made: dict[Any, Any]) -> Any:
+    """A value behind conversions of its type."""
+    while isinstance(var, Var) and var in made:
+        if made[var].primitive.name != "convert_element_type":
+            break
+        (var,) = made[var].invars
+    return var
+
+
+def _up(start: int, step: int, stop: int) -> int:
+    return len(range(start, stop, step)) if step > 0 else -1
+
+
+def _down(start: int, step: int, stop: int) -> int:
+    return len(range(start, stop, step)) if step < 0 else -1
+
+
+def _until(start: int, step: int, stop: int) -> int:
+    trips, rest = divmod(stop - start, step)
+    return trips if rest == 0 else -1
+
+
+_TRIPS: dict[str, Callable[[int, int, int], int]] = {
+    "lt": _up,
+    "le": lambda start, step, stop: _up(start, step, stop + 1),
+    "gt": _down,
+    "ge": lambda start, step, stop: _down(start, step, stop - 1),
+    "ne": _until,
+}
+_TURNED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "ne": "ne"}

@@ -1,0 +1,227 @@
+"""``if done: break`` at the head of a body: the loop asks before the trip, not in it.
+
+    while more:                            while more and not done(state):
+        if done(state):                        state = rest(state)
+            state = exit(state)    ==>     if more and done(state):
+        else:                                  state = exit(state)
+            state = rest(state)
+
+The way out runs once at most, so it need not be in the loop; without the branch the trip is faster,
+and much more so on the way back of a gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.extend.core import ClosedJaxpr, Literal, Var, jaxpr_as_fun, jaxprs_in_params
+from jax.interpreters.partial_eval import dce_jaxpr
+
+#: equations that may run twice, in the question and in the trip
+CHEAP = 12
+
+
+@dataclass
+class Folded:
+    """The loop with the question in its test, and what is left to do behind it."""
+
+    test: Any
+    body: Any
+    #: which operands of the old test and of the body the new test reads
+    reads: list[bool]
+    _asked: Any
+    _way_out: Any
+
+    def tests(self, tests: list[Any], consts: list[Any]) -> list[Any]:
+        given = [*tests, *consts]
+        return [value for value, is_read in zip(given, self.reads, strict=True) if is_read]
+
+    def finish(self, tests: list[Any], consts: list[Any], values: list[Any]) -> list[Any]:
+        """The way out, if the loop was left by it."""
+        left = jaxpr_as_fun(self._asked)(*tests, *consts, *values)[0]
+        jaxpr = self._way_out.jaxpr
+        inputs = jaxpr.invars[len(consts) :]
+        pairs = list(zip(jaxpr.outvars, inputs, strict=True))
+        changed = [n for n, (out, given) in enumerate(pairs) if out is not given]
+        outvars = [jaxpr.outvars[n] for n in changed]
+        smaller = ClosedJaxpr(_with(jaxpr, jaxpr.eqns, outvars), [])
+
+        def leave() -> list[Any]:
+            return list(jaxpr_as_fun(smaller)(*consts, *values))
+
+        before = [values[n] for n in changed]
+        simple = all(_size(v) == 1 for v in outvars)
+        if simple and not any(list(jaxprs_in_params(e.params)) for e in jaxpr.eqns):
+            after = [
+                jax.lax.select(left, jnp.asarray(a, jnp.asarray(b).dtype), jnp.asarray(b))
+                for a, b in zip(leave(), before, strict=True)
+            ]
+        else:
+            after = jax.lax.cond(left, leave, lambda: before)
+        done = list(values)
+        for n, value in zip(changed, after, strict=True):
+            done[n] = value
+        return done
+
+
+def fold(test: Any, tests: int, body: Any, consts: int) -> Folded | None:
+    """The loop with its way out behind it; None where it has none at its head."""
+    jaxpr = body.jaxpr
+    flags = _flags(test.jaxpr, tests)
+    for equation in jaxpr.eqns:
+        side = _side_that_leaves(equation, jaxpr, consts, flags)
+        if side is None:
+            continue
+        question = _needed(jaxpr, equation.invars[0])
+        if not _is_cheap(jaxpr, equation, question):
+            return None
+        leaves = _with(jaxpr, question, [equation.invars[0]])
+        going, asked = _questions(test, tests, ClosedJaxpr(leaves, []), consts, side)
+        stay, leave = (_inlined(jaxpr, equation, n) for n in (1 - side, side))
+        fixed = tests + consts
+        _, reads = dce_jaxpr(going.jaxpr, [True])
+        kept = [n < fixed and not read for n, read in enumerate(reads)]
+        invars = [v for v, drop in zip(going.jaxpr.invars, kept, strict=True) if not drop]
+        unknown = going.jaxpr.debug_info.with_unknown_names()
+        going = ClosedJaxpr(going.jaxpr.replace(invars=invars, debug_info=unknown), going.consts)
+        return Folded(going, stay, list(reads[:fixed]), asked, leave)
+    return None
+
+
+def _flags(test: Any, tests: int) -> set[int]:
+    """The parts of the carry that end the loop when they are true."""
+    made = {v: e for e in test.eqns for v in e.outvars}
+    places = {v: n for n, v in enumerate(test.invars[tests:])}
+    found, ways = set(), [test.outvars[0]]
+    while ways:
+        way = ways.pop()
+        equation = None if isinstance(way, Literal) else made.get(way)
+        name = equation.primitive.name if equation is not None else ""
+        if equation is not None and name in ("and", "convert_element_type"):
+            ways += equation.invars
+        elif equation is not None and name == "not" and equation.invars[0] in places:
+            found.add(places[equation.invars[0]])
+    return found
+
+
+def _side_that_leaves(equation: Any, jaxpr: Any, consts: int, flags: set[int]) -> int | None:
+    """Which side of a branch sets a flag that the other leaves as it is."""
+    if equation.primitive.name != "cond" or len(equation.params["branches"]) != 2:
+        return None
+    sides = [branch.jaxpr for branch in equation.params["branches"]]
+    for flag in flags:
+        given, out = jaxpr.invars[consts + flag], jaxpr.outvars[flag]
+        places = [n for n, v in enumerate(equation.outvars) if v is out]
+        for place in places:
+            for n, one in enumerate(sides):
+                other = sides[1 - n].outvars[place]
+                sets = one.outvars[place]
+                kept = [
+                    v
+                    for v, o in zip(sides[1 - n].invars, equation.invars[1:], strict=True)
+                    if o is given
+                ]
+                if isinstance(sets, Literal) and bool(sets.val) and any(v is other for v in kept):
+                    return n
+    return None
+
+
+def _size(var: Any) -> int:
+    size: int = np.prod(var.aval.shape, dtype=int)
+    return size
+
+
+def _needed(jaxpr: Any, var: Any) -> list[Any]:
+    """The equations that a value comes from."""
+    wanted, found = {var}, []
+    for equation in reversed(jaxpr.eqns):
+        if any(v in wanted for v in equation.outvars):
+            found.append(equation)
+            wanted.update(v for v in equation.invars if isinstance(v, Var))
+    return found[::-1]
+
+
+def _is_cheap(jaxpr: Any, branch: Any, question: list[Any]) -> bool:
+    """Whether the question costs nothing twice: what the trip needs of it, too, is scalar."""
+    if any(
+        list(jaxprs_in_params(e.params)) and e.primitive.name not in ("jit", "pjit")
+        for e in question
+    ):
+        return False
+    own = {id(e) for e in question}
+    used = {
+        v
+        for e in jaxpr.eqns
+        if id(e) not in own and e is not branch
+        for v in e.invars
+        if isinstance(v, Var)
+    }
+    used |= {v for v in (*branch.invars[1:], *jaxpr.outvars) if isinstance(v, Var)}
+    shared = {v for e in question for v in e.outvars if v in used}
+    twice = [e for v in shared for e in _needed(jaxpr, v)]
+    return len(twice) <= CHEAP and all(_size(v) == 1 for e in twice for v in e.outvars)
+
+
+def _questions(test: Any, tests: int, leaves: Any, consts: int, side: int) -> tuple[Any, Any]:
+    """Whether to go on, and whether the way out is to be taken."""
+    more, which = test.jaxpr, leaves.jaxpr
+    carry = more.invars[tests:]
+    rename: dict[Any, Any] = dict(zip(which.invars[consts:], carry, strict=True))
+    eqns = [*more.eqns, *_renamed(which.eqns, rename)]
+    answer = rename.get(which.outvars[0], which.outvars[0])
+    inputs = [*more.invars[:tests], *which.invars[:consts], *carry]
+    first = ClosedJaxpr(
+        more.replace(
+            invars=inputs,
+            eqns=eqns,
+            outvars=[more.outvars[0], answer],
+            debug_info=more.debug_info.with_unknown_names(),
+        ),
+        [],
+    )
+    both = jaxpr_as_fun(first)
+
+    def going(*args: Any) -> list[Any]:
+        more, index = both(*args)
+        return [jnp.logical_and(more, index != side)]
+
+    def asked(*args: Any) -> list[Any]:
+        more, index = both(*args)
+        return [jnp.logical_and(more, index == side)]
+
+    kinds = [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in inputs]
+    return jax.make_jaxpr(going)(*kinds), jax.make_jaxpr(asked)(*kinds)
+
+
+def _inlined(jaxpr: Any, branch: Any, side: int) -> Any:
+    """The graph with one side of a branch in its place."""
+    inner = branch.params["branches"][side]
+    rename: dict[Any, Any] = dict(zip(inner.jaxpr.invars, branch.invars[1:], strict=True))
+    eqns: list[Any] = []
+    for equation in jaxpr.eqns:
+        if equation is not branch:
+            eqns += _renamed([equation], rename)
+            continue
+        eqns += _renamed(inner.jaxpr.eqns, rename)
+        results = [v if isinstance(v, Literal) else rename.get(v, v) for v in inner.jaxpr.outvars]
+        rename.update(zip(branch.outvars, results, strict=True))
+    outvars = [v if isinstance(v, Literal) else rename.get(v, v) for v in jaxpr.outvars]
+    smaller, _ = dce_jaxpr(_with(jaxpr, eqns, outvars), [True] * len(outvars), True)
+    return ClosedJaxpr(smaller, [])
+
+
+def _renamed(eqns: Sequence[Any], names: dict[Any, Any]) -> list[Any]:
+    return [
+        e.replace(invars=[v if isinstance(v, Literal) else names.get(v, v) for v in e.invars])
+        for e in eqns
+    ]
+
+
+def _with(jaxpr: Any, eqns: Sequence[Any], outvars: Sequence[Any]) -> Any:
+    unknown = jaxpr.debug_info.with_unknown_names()
+    return jaxpr.replace(eqns=list(eqns), outvars=list(outvars), debug_info=unknown)

@@ -1,0 +1,91 @@
+"""How loops are staged, where a program wants a say: plain Python does not notice any of it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator
+from typing import Any, Generic, Literal, TypeVar
+
+Loops = Literal["auto", "roll", "unroll"]
+T = TypeVar("T")
+
+
+class _Settings(threading.local):
+    def __init__(self) -> None:
+        self.loops: Loops = "auto"
+        self.max_iterations: int | None = None
+
+
+_now = _Settings()
+
+
+class options:
+    """Settings for the loops inside a ``with`` block, those of functions it calls included.
+
+    max_iterations  a bound for loops on run-time conditions that have none of their own. With a
+                    bound, a loop has gradients in both modes; a call that needs more trips raises
+                    `d2s.LoopLimit`.
+    loops           what becomes of loops with a known number of trips: ``"roll"`` (one body in the
+                    graph, or an error), ``"unroll"``, or ``"auto"``
+    """
+
+    def __init__(self, *, max_iterations: int | None = None, loops: Loops | None = None) -> None:
+        if max_iterations is not None and not 0 < max_iterations < 2**31:
+            raise ValueError(f"max_iterations={max_iterations}: a positive number is expected")
+        if loops not in (None, "auto", "roll", "unroll"):
+            raise ValueError(f"loops={loops!r}: 'auto', 'roll' or 'unroll' is expected")
+        self._max_iterations, self._loops = max_iterations, loops
+
+    def __enter__(self) -> None:
+        self._before = _now.max_iterations, _now.loops
+        if self._max_iterations is not None:
+            _now.max_iterations = self._max_iterations
+        if self._loops is not None:
+            _now.loops = self._loops
+
+    def __exit__(self, *_: object) -> None:
+        _now.max_iterations, _now.loops = self._before
+
+
+class afresh(options):
+    """The settings of a graph of its own: those around it do not count."""
+
+    def __enter__(self) -> None:
+        self._before = _now.max_iterations, _now.loops
+        _now.max_iterations, _now.loops = self._max_iterations, self._loops or "auto"
+
+
+def max_iterations() -> int | None:
+    return _now.max_iterations
+
+
+def loops() -> Loops:
+    return _now.loops
+
+
+class Chosen(Generic[T]):
+    """Something to loop over, and how its loop is to be staged."""
+
+    def __init__(self, items: Iterable[T], how: Loops) -> None:
+        self.items, self.how = items, how
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        return len(self.items)  # type: ignore[arg-type]
+
+
+def roll(items: Iterable[T]) -> Chosen[T]:
+    """``for i in d2s.roll(range(n))``: one body in the graph, or an error that says why not."""
+    return Chosen(items, "roll")
+
+
+def unroll(items: Iterable[T]) -> Chosen[T]:
+    """``for i in d2s.unroll(range(n))``: every iteration is in the graph."""
+    return Chosen(items, "unroll")
+
+
+def settled(items: Any) -> tuple[Any, Loops]:
+    """What is looped over, and how."""
+    return (items.items, items.how) if isinstance(items, Chosen) else (items, _now.loops)
