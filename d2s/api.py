@@ -27,7 +27,7 @@ def to_static(
     out_shardings: Any = None,
     loops: Any = None,
     max_iterations: int | None = None,
-    checks: str | Iterable[str] | None = None,
+    checks: str | Iterable[str] | bool | None = None,
     compiler_options: Mapping[str, Any] | None = None,
     backend: str | None = None,
 ) -> Any:

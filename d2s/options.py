@@ -8,7 +8,9 @@ from typing import Any
 
 from d2s.errors import Error
 
-_CHECKS = ("nan",)
+#: what `checks=False` stands for
+OFF = "off"
+_CHECKS = ("nan", OFF)
 _LOOPS = ("auto", "roll", "unroll")
 
 
@@ -25,7 +27,8 @@ class Options:
     out_shardings     the same for results
     loops             how loops with a known number of trips are built
     max_iterations    a bound for loops whose number of trips is a run-time value
-    checks            "nan": stop at the line that makes the first NaN
+    checks            "nan": stop at the line that makes the first NaN; False: leave out `assert`
+                      and `raise` that nothing in the function catches
     compiler_options  handed to XLA, as in `jax.jit`
     backend           "jax", or "python": no graph at all
     """
@@ -60,6 +63,8 @@ def options(**given: Any) -> Options:
         if name not in known:
             raise _wrong(f"to_static has no option {name!r}", f"one of {', '.join(sorted(known))}")
     given = {name: value for name, value in given.items() if value is not None}
+    if given.get("checks") is False:
+        given["checks"] = OFF
     for name, kind, what in (
         ("static_argnums", int, "positions"),
         ("donate_argnums", int, "positions"),

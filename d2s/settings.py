@@ -14,6 +14,7 @@ class _Settings(threading.local):
     def __init__(self) -> None:
         self.loops: Loops = "auto"
         self.max_iterations: int | None = None
+        self.checks = True
 
 
 _now = _Settings()
@@ -48,15 +49,33 @@ class options:
 
 
 class afresh(options):
-    """The settings of a graph of its own: those around it do not count."""
+    """The settings of a graph of its own: those around it do not count.
+
+    checks  whether exceptions that nothing in the graph catches are looked for
+    """
+
+    def __init__(
+        self, *, max_iterations: int | None = None, loops: Loops | None = None, checks: bool = True
+    ) -> None:
+        super().__init__(max_iterations=max_iterations, loops=loops)
+        self._checks = checks
 
     def __enter__(self) -> None:
-        self._before = _now.max_iterations, _now.loops
+        self._before, self._checked = (_now.max_iterations, _now.loops), _now.checks
         _now.max_iterations, _now.loops = self._max_iterations, self._loops or "auto"
+        _now.checks = self._checks
+
+    def __exit__(self, *error: object) -> None:
+        super().__exit__(*error)
+        _now.checks = self._checked
 
 
 def max_iterations() -> int | None:
     return _now.max_iterations
+
+
+def checks() -> bool:
+    return _now.checks
 
 
 def loops() -> Loops:

@@ -192,3 +192,32 @@ def test_loops_and_max_iterations_reach_the_graph():
     unrolled = d2s.to_static(repeated, loops="unroll").jaxpr(x)
     assert "scan" in str(rolled) and "scan" not in str(unrolled)
     assert jax.grad(d2s.to_static(halved, max_iterations=10))(jnp.float32(100)) == 1 / 128
+
+
+def test_without_checks_a_loop_carries_no_code():
+    def guarded(x, n):
+        for k in range(n):
+            x = x * 0.5 + k
+            if x < 0:
+                raise ValueError(f"{x} is below")
+        try:
+            if x > 100:
+                raise OverflowError
+        except OverflowError:
+            x = -x
+        return x
+
+    checked, unchecked = d2s.to_static(guarded), d2s.to_static(guarded, checks=False)
+    for x, n in ((1.0, 3), (1000.0, 1), (2.0, 0)):
+        args = jnp.float32(x), jnp.int32(n)
+        assert checked(*args) == unchecked(*args) == guarded(x, n)
+    with pytest.raises(ValueError, match="below"):
+        checked(jnp.float32(-9), jnp.int32(1))
+    assert unchecked(jnp.float32(-9), jnp.int32(1)) == -4.5
+    carried = [_carried(static.jaxpr(*args)) for static in (checked, unchecked)]
+    assert carried[1] < carried[0]
+
+
+def _carried(jaxpr):
+    (loop,) = [e for e in jaxpr.eqns if "body_jaxpr" in e.params or "body" in e.params]
+    return len(loop.outvars)

@@ -23,6 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import take_current_trace
 
+from d2s import settings
 from d2s.backends.lax import texts
 from d2s.backends.lax.texts import Text
 from d2s.backends.lax.trees import leaves
@@ -105,6 +106,8 @@ class Scope:
         self.watch = watch
         #: a handler can see what was written before a failure
         self.observed = observed
+        #: it is the scope of a `try`
+        self.catches = False
         #: the graph that this scope belongs to and those around it; values of an inner one must
         #: not get into it
         with take_current_trace() as graph:
@@ -123,6 +126,8 @@ class Scope:
 
     def merge(self, code: Any, payload: dict[int, list[Any]], numbers: set[int]) -> None:
         """A failure may have happened just now; one that happened earlier stays the first."""
+        if not settings.checks() and self._is_unwanted(numbers):
+            return
         if not all(map(self.failures.is_overflow, numbers)):
             _stack.failures += 1  # an overflow is no exception of the program
         if self.code is None:
@@ -143,6 +148,12 @@ class Scope:
             now = {slot.identity: (slot, slot.get()) for slot in self.watch.places()}
             now |= {slot.identity: (slot, None) for slot in self.watch.wholes()}
             self.snapshots.append((self.code, now))
+
+    def _is_unwanted(self, numbers: set[int]) -> bool:
+        """Whether these are exceptions of the program that nothing in it catches."""
+        if any(map(self.failures.is_of_the_graph, numbers)):
+            return False
+        return not any(scope.catches for scope in (self, *_stack.scopes))
 
     def holds(self, value: Any) -> bool:
         """Whether a value can live in the graph of this scope."""

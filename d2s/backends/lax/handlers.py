@@ -34,6 +34,7 @@ from d2s.libraries import is_library_file
 def try_except(body: Thunk, handlers: tuple[Handler, ...], orelse: Thunk | None) -> None:
     watch = Watch(body, orelse, *(handler for _, handler in handlers))
     scope = Scope(failures(), watch, observed=True)
+    scope.catches = True
     ended = False
     try:
         with channels.entered(scope):
@@ -68,6 +69,7 @@ def try_except(body: Thunk, handlers: tuple[Handler, ...], orelse: Thunk | None)
 def try_finally(body: Thunk, final: Thunk) -> None:
     watch = Watch(body, final)
     scope = Scope(failures(), watch, observed=True)
+    scope.catches = True
     certain: BaseException | None = None
     ended = False
     try:
@@ -115,6 +117,7 @@ def _finish(final: Thunk, error: BaseException | None) -> tuple[Any, Any]:
     """Run a `finally`: whether it left, and the code of a failure of its own."""
     watch = Watch(final)
     scope = Scope(failures(), watch, observed=True)
+    scope.catches = True
     left, halted = None, False
     with channels.entered(scope):
         try:
