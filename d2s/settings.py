@@ -14,7 +14,7 @@ class _Settings(threading.local):
     def __init__(self) -> None:
         self.loops: Loops = "auto"
         self.max_iterations: int | None = None
-        self.checks = True
+        self.checks: tuple[str, ...] = ()
 
 
 _now = _Settings()
@@ -51,11 +51,15 @@ class options:
 class afresh(options):
     """The settings of a graph of its own: those around it do not count.
 
-    checks  whether exceptions that nothing in the graph catches are looked for
+    checks  the option of `to_static`
     """
 
     def __init__(
-        self, *, max_iterations: int | None = None, loops: Loops | None = None, checks: bool = True
+        self,
+        *,
+        max_iterations: int | None = None,
+        loops: Loops | None = None,
+        checks: tuple[str, ...] = (),
     ) -> None:
         super().__init__(max_iterations=max_iterations, loops=loops)
         self._checks = checks
@@ -74,7 +78,7 @@ def max_iterations() -> int | None:
     return _now.max_iterations
 
 
-def checks() -> bool:
+def checks() -> tuple[str, ...]:
     return _now.checks
 
 

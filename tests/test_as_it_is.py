@@ -53,7 +53,7 @@ def positions(x):
     """The trial of a staged loop fails: the body needs its position as a Python value."""
     total = 0.0
     for i, row in enumerate(x):
-        total = total + row * [1.0, 10.0, 100.0][i]
+        total = total + row * {0: 1.0, 1: 10.0, 2: 100.0}[i]
     return total
 
 

@@ -173,7 +173,7 @@ def writes_numpy(x):
 
 
 def test_handlers_do_not_see_what_numpy_makes_of_a_tracer():
-    assert refused(writes_numpy, jnp.float32(1)) == "D2S020"
+    check(writes_numpy, (1.0,), (2.0,))
 
 
 class Kind:

@@ -86,7 +86,7 @@ def test_the_jaxpr_names_the_lines():
     graph = jax.make_jaxpr(d2s.convert(program.counting))(1.0)
     text = graph.pretty_print(source_info=True)
     for primitive, source in (
-        ("while[", "while s < 10.0"),
+        ("bounded_while[", "while s < 10.0"),
         ("mul", "s = s * 2"),
         ("cond[", "if s > 7.0"),
         ("sin", "s = s + jnp.sin(s)"),

@@ -31,6 +31,7 @@ from d2s.backends.lax.watch import Slot, Watch, changes
 from d2s.conversion import is_made_code
 from d2s.errors import IntegerOverflow, RunTimeError, Site, StagingError
 from d2s.libraries import is_library_file
+from d2s.options import OFF
 from d2s.values import Watching
 
 
@@ -126,7 +127,7 @@ class Scope:
 
     def merge(self, code: Any, payload: dict[int, list[Any]], numbers: set[int]) -> None:
         """A failure may have happened just now; one that happened earlier stays the first."""
-        if not settings.checks() and self._is_unwanted(numbers):
+        if OFF in settings.checks() and self._is_unwanted(numbers):
             return
         if not all(map(self.failures.is_overflow, numbers)):
             _stack.failures += 1  # an overflow is no exception of the program

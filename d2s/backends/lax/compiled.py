@@ -44,7 +44,7 @@ from d2s.backends.lax.watch import Watch
 from d2s.errors import Error, Site, StagingError, without_own_frames
 from d2s.libraries import is_library_file
 from d2s.modes import Modes, is_eager
-from d2s.options import OFF, PLAIN, Options
+from d2s.options import PLAIN, Options
 from d2s.recursion import deep
 from d2s.values import Unbound, Watching
 
@@ -474,7 +474,7 @@ class Compiled(Inspected):
             settings.afresh(
                 max_iterations=self.options.max_iterations,
                 loops=self.options.loops,
-                checks=OFF not in self.options.checks,
+                checks=self.options.checks,
             ),
             aside,
             aliases.arguments(),

@@ -421,6 +421,7 @@ def _finish(
     count: int,
     trips: int | None,
     numbers: dict[int, Any] | None = None,
+    is_scan: bool = False,
 ) -> State:
     """The state after the loop; shared names are set, failures go to the scope around.
 
@@ -451,7 +452,7 @@ def _finish(
         channels.report(code, payload, plan.region.numbers, failures())
     plan.spend()
     plan.link(values, trips)
-    notes.loop(plan.names, plan.tree, trips)
+    notes.loop(plan.names, plan.tree, trips if is_scan else None)
     return tuple(state[:count])
 
 
@@ -637,7 +638,7 @@ def _run_scan(
     xs = [a if a.shape[0] == length else a[:length] for a in arrays]
     (_, code, payload, values), stacked = jax.lax.scan(step, start, xs, length=length)
     _append(plan, dict(zip(map(id, appended), stacked, strict=True)), length)
-    return _finish(plan, values, code, payload, count, trips=length, numbers=numbers)
+    return _finish(plan, values, code, payload, count, trips=length, numbers=numbers, is_scan=True)
 
 
 def _append(plan: Plan, stacked: dict[int, Any], length: int) -> None:
