@@ -260,7 +260,7 @@ def counted_loops(depth: int) -> str:
 def test_known_loops_in_each_other_do_not_double_the_work(tmp_path, monkeypatch) -> None:
     """Whether a test becomes a run-time value is tried; trials in trials must not multiply."""
     few, many = (traces_of(load(tmp_path, counted_loops(depth)).f, monkeypatch) for depth in (3, 6))
-    assert many <= 4 * few
+    assert many <= 6 * few  # eight times as many would be twice for each level
 
 
 # -- large expressions ----------------------------------------------------------------------------

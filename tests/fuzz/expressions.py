@@ -102,7 +102,7 @@ def float_library(w: Writer) -> str:
 def bool_library(w: Writer) -> str:
     forms = ["math.isnan(<float>)", "operator.lt(<int>, <int>)", "any([<bool>, <bool>])"]
     forms += [
-        "all(h > 0 for h in [<int>, <int>])",
+        "all(map(lambda h: h > 0, [<int>, <int>]))",
         "operator.truth(<int>)",
         "math.isfinite(<float>)",
     ]

@@ -252,7 +252,7 @@ class Judge:
             except AssertionError:
                 return
             # Off the grid of the program, away from where `max` and `abs` have a corner.
-            point = jnp.asarray(args[at]) + 0.0371
+            point = jnp.asarray(args[at], jnp.float32) + 0.0371
 
             def gradient(call: Callable[..., Any], args: Any = args, at: int = at) -> Any:
                 def loss(value: Any) -> Any:

@@ -24,13 +24,18 @@ from d2s.errors import StagingError
 #: what a jax array is an instance of
 ARRAY = type(jnp.zeros(()))
 _known: dict[int, tuple[Any, type | None]] = {}
+#: from how many on those that are gone are looked for; a callback of a weak reference would
+#: swallow an interrupt from the keyboard
+_MANY = 10_000
 
 
 def remember(value: Any, kind: type | None) -> Any:
     """The same value, known to be of a Python type; None says that nobody can know."""
     if isinstance(value, jax.core.Tracer):
-        key = id(value)
-        _known[key] = weakref.ref(value, lambda _: _known.pop(key, None)), kind
+        if len(_known) > _MANY:
+            for key in [key for key, (held, _) in list(_known.items()) if held() is None]:
+                _known.pop(key, None)
+        _known[id(value)] = weakref.ref(value), kind
     return value
 
 
