@@ -33,7 +33,7 @@ from d2s.backends.lax.inspection import (
 )
 from d2s.backends.lax.keys import Changing, Number, exact_key
 from d2s.backends.lax.nans import checked
-from d2s.backends.lax.reach import Reach
+from d2s.backends.lax.reach import Place, Reach
 from d2s.backends.lax.reader import reader
 from d2s.backends.lax.regions import Escaped, is_raised_by_user, is_tracer_error, trace
 from d2s.backends.lax.results import Build, Call, Results, Write, only_leaf
@@ -95,11 +95,14 @@ class _Entry:
         self,
         owner: Compiled,
         key: tuple[Any, ...],
+        places: tuple[Place, ...],
         reason: str,
         donated: Sequence[int],
         fill: Callable[[tuple[Any, ...]], tuple[Any, ...]] = lambda leaves: leaves,
     ) -> None:
         self.owner, self.key, self.fill = owner, key, fill
+        #: the globals and cells that the key has parts for
+        self.places = places
         #: why the next graph is built; empty when only the types of the leaves are others
         self.reason = reason
         self.inputs: tuple[str, ...] = ()
@@ -250,7 +253,9 @@ class Compiled(Inspected):
                     if entry is None:
                         self._warn_of_many(key)
                         reason = why(self._built, key)
-                        entry = self._entries[key] = _Entry(self, key, reason, taken.donated)
+                        entry = self._entries[key] = _Entry(
+                            self, key, taken.places, reason, taken.donated
+                        )
             self._remember(args, kwargs, entry)
             try:
                 with self._lock if entry.calls_back else nullcontext():
@@ -277,11 +282,12 @@ class Compiled(Inspected):
             )
 
     def _take(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Taken:
-        taken = Taken(self._reach.pinned)
+        places = self._reach.places
+        taken = Taken(self._reach.pins, places)
         taken.take(args, True)
         taken.take(tuple(kwargs), True)
         taken.take(tuple(kwargs.values()), True)
-        for place in self._reach.places:
+        for place in places:
             taken.place(place.get())
         return taken
 
@@ -312,8 +318,8 @@ class Compiled(Inspected):
         known = self._recent.get(kinds)
         if known is not None and known[0] is entry:
             return
-        flat = _FLAT.issuperset(kinds) and not self._reach.places
-        read = None if flat else reader(entry.key, self._reach.places)
+        flat = _FLAT.issuperset(kinds) and not entry.places
+        read = None if flat else reader(entry.key, entry.places)
         if flat or read is not None:
             self._recent[kinds] = entry, read
 
@@ -398,7 +404,9 @@ class Compiled(Inspected):
             values = ", ".join(repr(leaves[n]) for n in positions)
             reason = f"the value of a Python number is needed: {values}"
             reason, entry.reason = "; ".join(filter(None, (entry.reason, reason))), ""
-            inner = entry.by_value[key] = _Entry(self, entry.key, reason, donated, with_constants)
+            inner = entry.by_value[key] = _Entry(
+                self, entry.key, entry.places, reason, donated, with_constants
+            )
         rest = [leaf for n, leaf in enumerate(leaves) if n not in positions]
         return inner, rest
 
@@ -518,7 +526,7 @@ class Compiled(Inspected):
         self, entry: _Entry, leaves: tuple[Any, ...], owners: Any, scope: Scope
     ) -> tuple[list[Any], Build, list[Write]]:
         """Run the function on twins; what it did to them, and what it fails with, is recorded."""
-        twins = Twins(entry.key, entry.fill(leaves), owners, self._reach)
+        twins = Twins(entry.key, entry.fill(leaves), owners, entry.places, self._reach)
         args, names, values = twins.roots[:3]
         outside = Watch(self.function, *owners, outside=True, apart=twins)
         scope.watch, scope.observed = twins, not twins.is_empty

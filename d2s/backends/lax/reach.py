@@ -11,6 +11,7 @@ from __future__ import annotations
 import dis
 import functools
 import gc
+import threading
 import types
 from collections import deque
 from dataclasses import dataclass
@@ -73,7 +74,10 @@ class Reach:
     """Grows with what a function is called with, and never forgets: a key has a part per place."""
 
     def __init__(self, function: types.FunctionType) -> None:
-        self.places: list[Place] = []
+        #: replaced as a whole, never changed: other threads may be looking at them
+        self.places: tuple[Place, ...] = ()
+        self.pins: dict[int, Any] = {}
+        self._lock = threading.RLock()
         self.pinned: dict[int, Any] = {}
         #: functions that were called, by their ids
         self._met: dict[int, types.FunctionType] = {id(function): function}
@@ -84,7 +88,12 @@ class Reach:
 
     def explore(self, *given: Any) -> bool:
         """Look again, with these arguments; whether there is a new place or a new pin."""
+        with self._lock:
+            return self._explore(given)
+
+    def _explore(self, given: tuple[Any, ...]) -> bool:
         before = set(self._known), len(self.pinned)
+        places = list(self.places)
         while True:
             walk = _Walk(self)
             walk.run([*self._met.values(), *given])
@@ -101,14 +110,13 @@ class Reach:
             key = id(place.owner), place.name
             if key not in self._known and key not in self._pinned_places:
                 self._known.add(key)
-                self.places.append(place)
-        if self._known & self._pinned_places:
-            self._known -= self._pinned_places
-            self.places = [p for p in self.places if (id(p.owner), p.name) in self._known]
-        return before != (self._known, len(self.pinned))
-
-    def knows_place(self, owner: Any, name: str | None) -> bool:
-        return (id(owner), name) in self._known
+                places.append(place)
+        self._known -= self._pinned_places
+        is_new = before != (self._known, len(self.pinned))
+        if is_new:
+            self.places = tuple(p for p in places if (id(p.owner), p.name) in self._known)
+            self.pins = dict(self.pinned)
+        return is_new
 
     def meets(self, function: types.FunctionType) -> bool:
         """A function is called while the graph is built; whether it brings something new."""

@@ -30,7 +30,7 @@ _LONG = 5000
 _NUMBERS = (int, float, complex)
 
 
-def reader(key: tuple[Any, ...], places: list[Place]) -> Read | None:
+def reader(key: tuple[Any, ...], places: tuple[Place, ...]) -> Read | None:
     """The reader of a key for calls without keywords; None where there is nothing to gain."""
     if len(key) > _LONG:
         return None
@@ -61,7 +61,7 @@ class _Writer:
         self._distinct: list[str] = []
         self._count = 0
 
-    def write(self, places: list[Place]) -> None:
+    def write(self, places: tuple[Place, ...]) -> None:
         self._value("args")
         names, values = next(self._tokens), next(self._tokens)
         assert names.names == values.names == 0, "no keywords"

@@ -51,7 +51,8 @@ class Taken:
     `pinned` are objects that must stay themselves inside the graph, by their ids.
     """
 
-    def __init__(self, pinned: dict[int, Any]) -> None:
+    def __init__(self, pinned: dict[int, Any], places: tuple[Any, ...] = ()) -> None:
+        self.places = places
         self.leaves: list[Any] = []
         self.key: list[Any] = []
         self.owners: list[Any] = []

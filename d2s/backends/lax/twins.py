@@ -48,12 +48,18 @@ class Twins:
     """A copy of everything that a key describes, made with the given leaves."""
 
     def __init__(
-        self, key: tuple[Any, ...], leaves: tuple[Any, ...], owners: Any, reach: Reach
+        self,
+        key: tuple[Any, ...],
+        leaves: tuple[Any, ...],
+        owners: Any,
+        places: tuple[Place, ...],
+        reach: Reach,
     ) -> None:
         #: copies of the owners, in their order
         self.copies: list[Any] = []
         self.roots: list[Any] = []
-        self._reach = reach
+        self._reach, self._places = reach, places
+        self._known = {(id(place.owner), place.name) for place in places}
         self._leaves = iter(leaves)
         changing = sum(type(token) is Changing for token in key)
         self._changing = iter(leaves[len(leaves) - changing :])
@@ -73,7 +79,7 @@ class Twins:
         return id(value) in self._by_id
 
     def has_place(self, owner: Any, name: str | None) -> bool:
-        return self._reach.knows_place(owner, name)
+        return (id(owner), name) in self._known
 
     def _make(self, token: Any) -> Any:
         kind = type(token)
@@ -155,8 +161,8 @@ class Twins:
         """Globals and cells of their own for the functions that read or write them."""
         self._spaces: dict[int, dict[str, Any]] = {}
         self._cells: dict[int, types.CellType] = {}
-        values = self.roots[len(self.roots) - len(self._reach.places) :]
-        for place, value in zip(self._reach.places, values, strict=True):
+        values = self.roots[len(self.roots) - len(self._places) :]
+        for place, value in zip(self._places, values, strict=True):
             if place.is_fixed:
                 continue
             if place.name is None:
@@ -168,7 +174,7 @@ class Twins:
                 if value is not EMPTY:
                     space[place.name] = value
         self._spaces_before = {key: dict(space) for key, space in self._spaces.items()}
-        self._places_before = [self._now(place) for place in self._reach.places]
+        self._places_before = [self._now(place) for place in self._places]
 
     def _now(self, place: Place) -> Any:
         if place.is_fixed:
@@ -240,7 +246,7 @@ class Twins:
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing that the function could change."""
-        return not self.copies and not self._reach.places
+        return not self.copies and not self._places
 
     def leave_transformation(self, scope: Scope) -> None:
         """After jax has transformed a function of the user's: what that wrote is a plain value.
@@ -281,7 +287,7 @@ class Twins:
             after = contents(copy)
             if not same_contents(before, after):
                 yield Change(n, before, after)
-        for place, before in zip(self._reach.places, self._places_before, strict=True):
+        for place, before in zip(self._places, self._places_before, strict=True):
             after = self._now(place)
             if after is not before:
                 yield Change(place, before, after)
@@ -292,7 +298,7 @@ class Twins:
         for copy in self.copies:
             found += [slot_of(copy, key) for key in keys_of(copy)]
         found += [Slot(cell, None) for cell in self._cells.values()]
-        for place in self._reach.places:
+        for place in self._places:
             if place.name is not None and not place.is_fixed and self._now(place) is not EMPTY:
                 found.append(self.slot(place))
         return found
@@ -310,7 +316,7 @@ class Twins:
         """A global that was made or changed though no function says that it does."""
         for key, space in self._spaces.items():
             before = self._spaces_before[key]
-            known = {p.name for p in self._reach.places if id(p.owner) == key}
+            known = {p.name for p in self._places if id(p.owner) == key}
             for name in space.keys() | before.keys():
                 if name not in known and space.get(name, EMPTY) is not before.get(name, EMPTY):
                     return str(name)
