@@ -24,7 +24,7 @@ from .shrink import same_failure, shrink
 from .writer import EXPRESSIONS, STATEMENTS, indented
 
 #: together about two minutes on two cores; more seeds: `python -m tests.fuzz`
-CHUNKS, PER_CHUNK = 12, 24
+CHUNKS, PER_CHUNK = 10, 24
 
 
 @functools.cache
