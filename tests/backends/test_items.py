@@ -233,3 +233,18 @@ def test_an_array_of_an_object_outside_is_not_written_under_another_name():
         d2s.to_static(step)(table, jnp.float32(1))
     assert caught.value.code == "D2S024"
     assert table["k"].tolist() == [0.0, 0.0]
+
+
+def test_a_view_is_not_read_in_the_branch_that_writes_its_array():
+    def view(x, i):
+        row = x[1:]
+        if i > 0:
+            x[1] = 9.0
+            y = row.sum()
+        else:
+            y = row.sum() * 0
+        return y, x.sum()
+
+    with pytest.raises(d2s.Error) as caught:
+        d2s.to_static(view)(jnp.arange(3.0), jnp.int32(1))
+    assert caught.value.code == "D2S024"

@@ -99,6 +99,15 @@ def spend(array: Any) -> None:
         _refuse_other_names(array)
 
 
+def refuse_views(written: list[Any], used: Iterable[Any]) -> None:
+    """A piece of the graph that writes an array must not read a view made of it before."""
+    seen = (
+        [v for v in used if isinstance(v, jax.core.Tracer) and not is_spent(v)] if written else []
+    )
+    if any(base is array for one in seen for base in bases(one) for array in written):
+        refuse_alias()
+
+
 #: operations whose results are views in NumPy
 _VIEWS = ("slice", "squeeze", "reshape", "transpose", "dynamic_slice", "rev", "expand_dims")
 

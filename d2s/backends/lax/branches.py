@@ -141,6 +141,8 @@ def _join(
         channels.report(code, payload, numbers, failures())
     for slot, held in zip(slots, contents, strict=True):
         slot.set(held)
+    for region in regions:
+        aliases.refuse_views(region.spent, region.jaxpr.consts)
     for array in {id(a): a for region in regions for a in region.spent}.values():
         aliases.spend(array)
     _link(regions, joining.dynamic, outs)
