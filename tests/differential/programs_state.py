@@ -286,3 +286,112 @@ def argument_changed_before_an_exception(x, log):
 
 
 LOG: list[int] = []
+
+
+class Trouble(Exception):
+    pass
+
+
+# -- written, and written back: a failure in between shows it ---------------------------------------
+
+
+@case((1,), (4,), (6,))
+def attribute_set_and_set_back_around_a_failure(x):
+    cell = Cell(busy=0)
+    try:
+        if x > 0:
+            cell.busy = 1
+            if x > 5:
+                raise Trouble("x")
+            cell.busy = 0
+    except Trouble:
+        pass
+    return cell.busy
+
+
+@case((1,), (4,), (6,))
+def attribute_set_and_set_back_in_a_loop(x):
+    cell = Cell(busy=0)
+    try:
+        for i in range(x):
+            cell.busy = 1
+            if x + i > 8:
+                raise Trouble("x")
+            cell.busy = 0
+    except Trouble:
+        pass
+    return cell.busy
+
+
+@case((1,), (4,), (6,))
+def variable_set_and_set_back_in_a_while(x):
+    busy = 0
+    try:
+        while x > 0:
+            busy = 1
+            if x > 5:
+                raise Trouble("x")
+            busy = 0
+            x -= 1
+    except Trouble:
+        pass
+    return busy
+
+
+@case((0,), (1,), (4,), (6,))
+def variable_set_and_set_back_before_a_finally(x):
+    seen, k = 0, 0
+    for i in range(3):
+        try:
+            if x > i:
+                k = 1
+                if x > 5:
+                    raise Trouble("x")
+                k = 0
+        except Trouble:
+            break
+        finally:
+            seen += k
+    return seen
+
+
+@case((1, [0]), (6, [0]), keep=(1,))
+def argument_set_and_set_back_around_a_failure(x, log):
+    log[0] = 1
+    if x > 5:
+        raise Trouble("x")
+    log[0] = 0
+
+
+@case((1, [0]), (6, [0]), keep=(1,), error_ok=codes.EFFECT)
+def entry_added_and_taken_back_around_a_failure(x, log):
+    log.append(x)
+    if x > 5:
+        raise Trouble("x")
+    log.pop()
+
+
+@case((1,), (6,), error_ok=codes.EFFECT)
+def entry_added_and_taken_back_before_a_handler(x):
+    log = []
+    try:
+        if x > 0:
+            log.append(x)
+            if x > 5:
+                raise Trouble("x")
+            log.pop()
+    except Trouble:
+        pass
+    return log
+
+
+@case((0,), (1,), (4,))
+def container_that_nobody_sees_after_a_failure(x):
+    held = {"b": x}
+    if x > 1:
+        held.update(k=x)
+    else:
+        if x > 0:
+            late = 1
+        held.setdefault("k", late)
+    return held["k"]

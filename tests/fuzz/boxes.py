@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .extras import PROBES
-from .writer import Writer, indented, statement, test
+from .writer import Writer, indented, may_leave, statement, test
 
 PROBES |= {
     "object-chosen": "if a > 2:\n    o = Box(a, 1.0)\nelse:\n    o = Box(1, 2.0)\no.n = o.n + 1\n"
@@ -12,7 +12,6 @@ PROBES |= {
     "append-rows": "l = []\nfor n in jnp.arange(3):\n    l.append(n + a)\nreturn l, jnp.stack(l)",
     "list-replaced": "l = [1, 2, 3]\nif a > 2:\n    l = [a, 0, 0]\nl[0] = 5\nreturn l",
 }
-
 
 def either(w: Writer, one: str, other: str) -> list[str]:
     """One of two lines, as a condition wills."""
@@ -42,7 +41,7 @@ def attribute_new(w: Writer) -> list[str]:
 @statement("keys on both sides", 0.8, feature="entries-new")
 def keys_new(w: Writer) -> list[str]:
     held, name = w.new("n"), w.target("int")
-    sides = [f"{held}['{w.rng.choice('kkkkkkkkkkkj')}'] = {w.kept('int')}" for _ in range(2)]
+    sides = [f"{held}['{'j' if w.chance(0.01) else 'k'}'] = {w.kept('int')}" for _ in range(2)]
     if w.chance(0.3):
         sides = [f"{held}.update(k={w.kept('int')})", f"{held}.setdefault('k', {w.kept('int')})"]
     lines = [f"{held} = {{'b': {w.kept('int')}}}", *either(w, *sides)]
@@ -55,7 +54,7 @@ def keys_new(w: Writer) -> list[str]:
 @statement("append on both sides", 0.8, feature="append")
 def append_both(w: Writer) -> list[str]:
     held = w.new("n")
-    other = w.rng.choice([f"{held}.append({w.kept('int')})"] * 12 + ["pass"])
+    other = "pass" if w.chance(0.02) else f"{held}.append({w.kept('int')})"
     lines = [f"{held} = [{w.kept('int')}, {w.kept('int')}]"]
     lines += either(w, f"{held}.append({w.kept('int')})", other)
     w.bind(held, "list")
@@ -72,11 +71,13 @@ def append_rows(w: Writer) -> list[str]:
         body = w.block(2, [(i, "int")])
         with w.local(i):
             item = w.kept("int")
+    if may_leave(body) and w.chance(0.9):
+        return []  # how many entries there are, must not depend on a value
     line = w.rng.choice([f"{held}.append({item})", f"{held} += [{item}]"])
     lines = [f"{held} = []", f"for {i} in {source}:", *indented([line, *body.lines])]
     body.leaves = False
     w.merge(w.here(), body)
-    if not any(word in text for text in body.lines for word in ("break", "return", "raise")):
+    if not may_leave(body):
         w.bind(held, "list")
     return lines
 
@@ -85,7 +86,7 @@ def append_rows(w: Writer) -> list[str]:
 def list_replaced(w: Writer) -> list[str]:
     held, same = w.new("n"), w.new("n")
     lines = [f"{held} = [{w.kept('int')}, 1, 2]"]
-    if w.chance(0.2):
+    if w.chance(0.05):
         lines.append(f"{same} = {held}")
         w.bind(same, "list")
     lines += [f"if {test(w)}:", f"    {held} = [0, {w.kept('int')}, 3]"]

@@ -302,3 +302,33 @@ def object_after_a_return(x):
     o = Box(x * 2)
     x = x + 1
     return o.n + x
+
+
+# seed 1000094: a branch that is never taken ends the loop: its flag is a constant of the graph
+@found(lambda: (0, (5, -0.25)))
+def leaves_on_a_constant(a, t):
+    for _ in range(a, 0):
+        if 0:
+            return x  # noqa: F821
+        a, x = t  # noqa: F841
+
+
+# seed 5000060: a test that changed nothing was said to change a dict; and so without an end
+@found(lambda: ({"a": 5}, jnp.bool_(True), 2), lambda: ({"a": 2}, jnp.bool_(False), 3))
+def dict_that_is_deleted_in_a_loop(r, p, a):
+    w = 0
+    while True:
+        if w >= 2:
+            break
+        w += 1
+        try:
+            for _ in range(a % 4):
+                del r
+                if p:
+                    continue
+            if p:
+                return r
+            r = {"a": a}
+        except AssertionError:
+            a += 1
+    return r

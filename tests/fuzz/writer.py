@@ -83,6 +83,12 @@ class Block:
     leaves: bool
 
 
+def may_leave(block: Block) -> bool:
+    """Whether control might leave a block early, or fail in it, as a value wills."""
+    words = ("break", "return", "raise", "assert", "//", "del ")
+    return any(word in line for line in block.lines for word in words)
+
+
 @dataclass
 class Writer:
     """What is known at the place where the next statement goes."""

@@ -109,6 +109,8 @@ class Scope:
         self.observed = observed
         #: it is the scope of a `try`
         self.catches = False
+        #: it is the scope of a whole static function: who calls that sees what it wrote
+        self.is_whole = False
         #: the graph that this scope belongs to and those around it; values of an inner one must
         #: not get into it
         with take_current_trace() as graph:
@@ -340,15 +342,29 @@ def joined(containers: list[Any]) -> None:
         _stack.scopes[0].joined += [Watch(container) for container in containers]
 
 
+def seen_after_failure(scope: Scope | None = None) -> Watch:
+    """All that somebody can get to who sees what was written before a failure.
+
+    Those are handlers and whoever calls a static function. `scope` tells what they could get to
+    at the time of a failure, too.
+    """
+    held = Watch()
+    for observer in _stack.scopes:
+        if observer.observed and (observer.catches or observer.is_whole):
+            for slot in observer.watch.places():
+                held.add(slot.holder)
+                held.add(slot.get())
+    for _, values in scope.snapshots if scope is not None else ():
+        for slot, value in values.values():
+            if held.knows(slot.holder):
+                held.add(value)
+    return held
+
+
 def is_any_observed(owners: list[Any]) -> bool:
     """Whether somebody who sees what was written before a failure can get to one of these."""
-    for scope in _stack.scopes if owners else ():
-        if scope.observed and scope.watch is not None:
-            held = Watch(*(slot.owner for slot in scope.watch.places()))
-            held.add([slot.get() for slot in scope.watch.places()])
-            if any(held.knows(owner) for owner in owners):
-                return True
-    return False
+    held = seen_after_failure() if owners else Watch()
+    return any(held.knows(owner) for owner in owners)
 
 
 def begin() -> None:

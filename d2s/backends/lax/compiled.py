@@ -35,7 +35,13 @@ from d2s.backends.lax.keys import Changing, Number, exact_key
 from d2s.backends.lax.nans import checked
 from d2s.backends.lax.reach import Place, Reach
 from d2s.backends.lax.reader import reader
-from d2s.backends.lax.regions import Escaped, is_raised_by_user, is_tracer_error, trace
+from d2s.backends.lax.regions import (
+    Escaped,
+    is_raised_by_user,
+    is_tracer_error,
+    keep_transient,
+    trace,
+)
 from d2s.backends.lax.results import Build, Call, Results, Write, only_leaf
 from d2s.backends.lax.state import ARRAY, Taken
 from d2s.backends.lax.trees import Out
@@ -529,7 +535,7 @@ class Compiled(Inspected):
         twins = Twins(entry.key, entry.fill(leaves), owners, entry.places, self._reach)
         args, names, values = twins.roots[:3]
         outside = Watch(self.function, *owners, outside=True, apart=twins)
-        scope.watch, scope.observed = twins, not twins.is_empty
+        scope.watch, scope.observed, scope.is_whole = twins, not twins.is_empty, True
         value: Any = None
         try:
             with channels.watched(outside), channels.with_twins(twins):
@@ -555,6 +561,7 @@ class Compiled(Inspected):
                     scope.fail(error)
             _refuse_changes(outside, twins, self._name)
             channels.refuse_aliases(channels.root(), self._name)
+            keep_transient(scope, twins.changed())
             results = Results(twins, outside)
             build = results.of(value)
             writes = results.writes(scope)

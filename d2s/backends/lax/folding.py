@@ -104,8 +104,8 @@ def _flags(test: Any, tests: int) -> set[int]:
         name = equation.primitive.name if equation is not None else ""
         if equation is not None and name in ("and", "convert_element_type"):
             ways += equation.invars
-        elif equation is not None and name == "not" and equation.invars[0] in places:
-            found.add(places[equation.invars[0]])
+        elif equation is not None and name == "not" and isinstance(equation.invars[0], Var):
+            found.update([places[equation.invars[0]]] if equation.invars[0] in places else [])
     return found
 
 

@@ -16,7 +16,7 @@ from d2s.backends.lax.appended import items_of
 from d2s.backends.lax.blame import CONDITION, POSITION
 from d2s.backends.lax.bounds import Bound, bound_of, tell_limit
 from d2s.backends.lax.boxes import boxed, build
-from d2s.backends.lax.carry import CODE, Plan, is_same, settle
+from d2s.backends.lax.carry import CODE, Plan, settle
 from d2s.backends.lax.dtypes import NUMBERS, Type, cast, type_of
 from d2s.backends.lax.ownership import alone
 from d2s.backends.lax.proof import Refused
@@ -52,7 +52,7 @@ from d2s.backends.lax.trees import (
 )
 from d2s.backends.lax.trips import Hole, State, given
 from d2s.backends.lax.unrolled import as_tuple, unroll
-from d2s.backends.lax.watch import Watch
+from d2s.backends.lax.watch import WHOLE, Watch
 from d2s.errors import Error, StagingError
 from d2s.settings import Loops, settled
 from d2s.values import Maybe
@@ -246,7 +246,7 @@ def _stage_while(
         plan = settled(code_inside=True)  # a lane that has failed prints no more
         tested = _trace_test(test, plan, count, watch)
     plan.refuse_other_reads(tested)
-    if not tested.is_pure or (prints and not is_tested):
+    if not is_tested and (prints or not tested.is_pure):
         go = test(*state)
         go = go if is_traced(go) else jnp.asarray(bool(go))
         return _stage_tested(go, test, body, state, limit)
@@ -288,35 +288,36 @@ def _settle_either_way(
 
 
 def _trace_test(test: Body, plan: Plan, count: int, watch: Watch) -> Region:
+    untouched: set[Any] = set()
+
     def run(*inputs: Any) -> Any:
         given = dict(zip(map(id, plan.holes), inputs, strict=True))
         values = build(plan.tree, _settled(given), {})
         for slot, value in zip(plan.slots, values[count:], strict=True):
             slot.set(value)
+        before = [boxed(slot.get()) for slot in plan.slots]
         go = test(*values[:count])
+        for slot, was in zip(plan.slots, before, strict=True):
+            if _is_untouched(was, boxed(slot.get()), is_copy=slot.key is WHOLE):
+                untouched.add(slot.identity)
         return scalar_predicate(go) if is_traced(go) else bool(go)
 
     kinds = [hole.type for hole in plan.holes]
     region = trace(run, kinds, watch, stand_for=list(plan.holes), tests=True)
-    carried = {
-        slot.identity: value for slot, value in zip(plan.slots, plan.tree[count:], strict=True)
-    }
-    region.slots = {
-        key: (slot, value)
-        for key, (slot, value) in region.slots.items()
-        if key not in carried or not _is_as_given(value, carried[key])
-    }
+    region.slots = {key: held for key, held in region.slots.items() if key not in untouched}
     return region
 
 
-def _is_as_given(value: Any, given: Any) -> bool:
-    """Whether a shared name still has the value that the loop carries for it."""
-
-    def hole(leaf: Any) -> Any:
-        return leaf.sides[0] if isinstance(leaf, Joined) else leaf
-
-    now, before = leaves(value), [hole(leaf) for leaf in leaves(given)]
-    return len(now) == len(before) and all(map(is_same, before, now))
+def _is_untouched(was: Any, now: Any, is_copy: bool = False) -> bool:
+    """Whether the value of a shared name is the very one that it was, and holds what it held."""
+    if isinstance(was, Box) and (not is_copy and was.identity != getattr(now, "identity", None)):
+        return False
+    one, other = children(was), children(now)
+    if one is None or other is None:
+        return was is now
+    if type(was) is not type(now) or [name for name, _ in one[0]] != [name for name, _ in other[0]]:
+        return False
+    return all(_is_untouched(a, b) for (_, a), (_, b) in zip(one[0], other[0], strict=True))
 
 
 def _settled(given: dict[int, Any]) -> Callable[[Any], Any]:

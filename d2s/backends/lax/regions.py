@@ -382,6 +382,7 @@ def trace(
                 raised = True
         if outer is None:
             channels.refuse_aliases(scope, channels.where().function)
+        keep_transient(scope, {slot.identity for slot in watch.slots()})
         slots = {slot.identity: (slot, slot.get()) for slot in watch.slots()}
         for slot, _ in slots.values():
             _refuse_outside(slot)
@@ -475,6 +476,24 @@ def _outer(tracer: Any) -> Any:
         return None if tracer._trace is innermost else tracer
 
 
+def keep_transient(scope: Scope, changed: set[tuple[int, Any]]) -> None:
+    """Shared names that have their old value again, but had another when a failure happened."""
+    found: dict[tuple[int, Any], Slot] = {}
+    for _, values in scope.snapshots:
+        for identity, (slot, then) in values.items():
+            is_old = identity not in changed and (identity[0], WHOLE) not in changed
+            if is_old and slot.key is not WHOLE and (not slot.is_there or slot.get() is not then):
+                found[identity] = slot
+    if not found:
+        return
+    seen = channels.seen_after_failure(scope)
+    for slot in found.values():
+        if seen.knows(slot.holder):
+            if not slot.is_there:
+                raise _other_size(scope, Slot(slot.owner, WHOLE))
+            slot.set(at_failure(scope, slot, slot.get()))
+
+
 def at_failure(scope: Scope, slot: Slot, now: Any) -> Any:
     """What a handler sees in a shared name: its value when the first failure happened."""
     with aliases.given_back():
@@ -484,6 +503,8 @@ def at_failure(scope: Scope, slot: Slot, now: Any) -> Any:
                 if slot.key is WHOLE:
                     owned = [(s.key, v) for s, v in values.values() if s.owner is slot.owner]
                     held = {key: part for key, part in owned if key is not WHOLE}
+                    if len(held) != len(now) and not _is_seen(scope, slot):
+                        continue
                     then = held if isinstance(now, dict) else list(held.values())
                     now = _grown(code, then, now, scope, slot)
                 else:
@@ -494,8 +515,17 @@ def at_failure(scope: Scope, slot: Slot, now: Any) -> Any:
 def _grown(code: Any, then: Any, now: Any, scope: Scope, slot: Slot) -> Any:
     if len(then) == len(now):
         return select(code != 0, opened(then), opened(now))
-    label = scope.watch.label_of(slot) if scope.watch is not None else "a container"
-    raise StagingError(
+    raise _other_size(scope, slot)
+
+
+def _is_seen(scope: Scope, slot: Slot) -> bool:
+    return channels.seen_after_failure(scope).knows(slot.holder)
+
+
+def _other_size(scope: Scope, slot: Slot) -> StagingError:
+    named = isinstance(scope.watch, Watch)
+    label = scope.watch.label_of(slot) if named else f"a {type(slot.holder).__name__}"
+    return StagingError(
         f"{label} gets more or fewer entries where a failure at run time could be caught",
         code="D2S024",
         site=channels.change_of(slot.owner),

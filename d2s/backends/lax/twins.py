@@ -292,6 +292,21 @@ class Twins:
             if after is not before:
                 yield Change(place, before, after)
 
+    def changed(self) -> set[tuple[int, Any]]:
+        """The identities of the places that do not hold what they held."""
+        found = set()
+        for change in self.changes():
+            if isinstance(change.target, Place):
+                found.add(self.slot(change.target).identity)
+                continue
+            copy, before = self.copies[change.target], change.before
+            if isinstance(before, list):
+                before = dict(enumerate(before))
+            for slot in (slot_of(copy, key) for key in keys_of(copy)):
+                if before.get(slot.key, EMPTY) is not slot.get():
+                    found.add(slot.identity)
+        return found
+
     def places(self) -> list[Slot]:
         """Every place of the twins that holds a value now."""
         found: list[Slot] = []

@@ -73,9 +73,24 @@ class Slot:
             self.owner.cell_contents = value
 
     @property
+    def is_there(self) -> bool:
+        """Whether there is such a place at all: an entry, an attribute."""
+        if isinstance(self.owner, types.CellType) or self.key is WHOLE:
+            return True
+        if isinstance(self.owner, _Slots):
+            return hasattr(self.owner.owner, self.key)
+        if isinstance(self.owner, dict):
+            return self.key in self.owner
+        return self.key < len(self.owner)
+
+    @property
+    def holder(self) -> Any:
+        """What holds the value, for Python."""
+        return self.owner.owner if isinstance(self.owner, _Slots) else self.owner
+
+    @property
     def identity(self) -> tuple[int, Any]:
-        owner = self.owner.owner if isinstance(self.owner, _Slots) else self.owner
-        return id(owner), self.key
+        return id(self.holder), self.key
 
 
 def _copy(owner: Any) -> Any:
