@@ -292,7 +292,7 @@ class Trouble(Exception):
     pass
 
 
-# -- written, and written back: a failure in between shows it ---------------------------------------
+# -- written, and written back: a failure in between shows it ------------------------------------
 
 
 @case((1,), (4,), (6,))

@@ -23,7 +23,7 @@ def object_chosen(w: Writer) -> list[str]:
     lines = either(w, f"o = {w.expr('box')}", f"o = {w.expr('box')}")
     w.bind("o", "box")
     if w.chance(0.5):
-        lines.append(f"o.{w.rng.choice(['n', 'w'])} = {w.kept('int')}")
+        lines.append(f"o.{'w' if w.chance(0.15) else 'n'} = {w.kept('int')}")
     return lines
 
 

@@ -254,7 +254,7 @@ def del_(w: Writer) -> list[str]:
     return [f"del {name}"]
 
 
-@statement("global", 0.6, feature="global")
+@statement("global", 0.3, feature="global")
 def global_(w: Writer) -> list[str]:
     if w.depth > 0 or "TALLY" in w.bound or w.in_function:
         return []

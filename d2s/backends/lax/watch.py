@@ -81,7 +81,7 @@ class Slot:
             return hasattr(self.owner.owner, self.key)
         if isinstance(self.owner, dict):
             return self.key in self.owner
-        return self.key < len(self.owner)
+        return bool(self.key < len(self.owner))
 
     @property
     def holder(self) -> Any:
