@@ -248,3 +248,89 @@ def test_a_view_is_not_read_in_the_branch_that_writes_its_array():
     with pytest.raises(d2s.Error) as caught:
         d2s.to_static(view)(jnp.arange(3.0), jnp.int32(1))
     assert caught.value.code == "D2S024"
+
+
+# -- ``x += v`` where the caller has a NumPy array -----------------------------------------------
+
+
+def adds_to_an_argument(x):
+    x += 1
+    return x
+
+
+def adds_to_a_view_of_an_argument(x):
+    row = x[0]
+    row += 1
+    return x
+
+
+def adds_in_a_function_to_a_view(x):
+    def add(row):
+        row += 1
+
+    add(x.T[0])
+    return x
+
+
+def adds_to_rows(x):
+    for row in x:
+        row *= 2
+    return x
+
+
+def adds_in_a_branch(x):
+    if x[0, 0] > -1:
+        x += 1
+    return x
+
+
+def adds_to_another_name(x):
+    y = x * 2
+    z = y
+    z -= 1
+    return y
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        adds_to_an_argument,
+        adds_to_a_view_of_an_argument,
+        adds_in_a_function_to_a_view,
+        adds_to_rows,
+        adds_in_a_branch,
+        adds_to_another_name,
+    ],
+)
+def test_what_numpy_would_change_in_place_is_refused(fn):
+    with pytest.raises(d2s.StagingError, match="D2S024"):
+        d2s.to_static(fn)(np.arange(6.0).reshape(2, 3))
+    # jax arrays are values in plain Python, too
+    x = jnp.arange(6.0).reshape(2, 3)
+    np.testing.assert_array_equal(d2s.to_static(fn)(x), fn(x))
+
+
+def test_a_name_of_its_own_is_changed_as_numpy_does():
+    def f(x):
+        y = x * 2
+        y += np.float64(0.5)
+        y //= 2
+        s = x.sum()
+        t = s
+        t += 1
+        return y, s, t
+
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    for got, want in zip(d2s.to_static(f)(x), f(x), strict=True):
+        np.testing.assert_array_equal(got, want)
+        assert got.dtype == want.dtype
+
+
+def test_what_numpy_cannot_add_in_place_is_not_added():
+    def f(x):
+        y = x.astype(np.int32)
+        y += 0.5
+        return y
+
+    with pytest.raises(TypeError, match="same_kind"):
+        d2s.to_static(f)(np.arange(3.0))

@@ -42,6 +42,7 @@ from d2s.backends.protocol import Backend, Handler, Thunk
 from d2s.backends.python import PythonBackend
 from d2s.conversion import is_made_inside
 from d2s.errors import Error, StagingError
+from d2s.items import AUGMENTED
 from d2s.libraries import is_library_file
 from d2s.observing import Seen
 from d2s.options import Options
@@ -307,6 +308,10 @@ _RUNS_LATER = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GEN
 _LIBRARY = {**MATH, **OPERATORS}
 
 
+def _in_place(change: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    return lambda old, value: items.in_place(change, old, value)
+
+
 def _nothing_to_change(function: Any) -> Any:
     return function
 
@@ -327,5 +332,9 @@ jax.extend.source_info_util.register_exclusion(
 # `array += tracer` would quietly give the name a new array instead of changing the old one, which
 # other names may have; NumPy then refuses to do it, and still leaves `array + tracer` to jax
 jax.core.Tracer.__array_ufunc__ = None  # type: ignore[attr-defined]
+
+# `x += v` is a write where `x` is a NumPy array in plain Python; elsewhere it stays `x = x + v`
+for change in AUGMENTED.values():
+    setattr(jax.core.Tracer, f"__{change.__name__}__", _in_place(change))
 
 BACKEND: Backend = LaxBackend()

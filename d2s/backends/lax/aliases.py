@@ -67,16 +67,19 @@ def refuse_alias(written: Site | None = None) -> None:
     )
 
 
-def spend(array: Any) -> None:
-    """An array was written: nothing may use its old value."""
-    if id(array) in _state.arguments and _state.arguments[id(array)] is array:
+def spend(array: Any, by_rows: bool = False) -> None:
+    """An array was written: nothing may use its old value.
+
+    `by_rows` says that a loop over its rows did it, each row in its own trip.
+    """
+    if any(_state.arguments.get(id(one)) is one for one in (array, *_same(array))):
         raise StagingError(
             "an argument that is a NumPy array is written; the caller's array would not change",
             code="D2S024",
             site=channels.where(),
             fix="a jax array as argument, or a copy (`x = jnp.array(x)`), returned to the caller",
         )
-    if _is_iterated(array):
+    if not by_rows and _is_iterated(array):
         raise StagingError(
             "an array is written in a loop over its own rows; the loop would not see the write",
             code="D2S024",
@@ -177,6 +180,15 @@ def changed_view(array: Any) -> None:
         if id(base) in _state.made:
             refuse_alias(channels.where())
         _state.views[id(base)] = (base, channels.where())
+
+
+def may_be_numpy(array: Any) -> bool:
+    """Whether a run-time value may be, in plain Python, a NumPy array that is changed in place.
+
+    It may in every function that is called with one: arrays that jax makes there cannot be told
+    from NumPy's.
+    """
+    return bool(_state.arguments) and (bool(array.shape) or id(array) in _state.arguments)
 
 
 def _is_iterated(array: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -273,16 +274,19 @@ def old_item(container: Any, key: Any) -> Any:
 
 
 def augmented(change: Callable[[Any, Any], Any], old: Any, value: Any) -> Any:
+    new = _out_of_place(change)  # it is the place in the container that is written
     if isinstance(old, _Masked):
         rest = old.array.shape[old.mask.ndim :]
         _ask_numpy_to_change(change, old.array, value)
         plain = value if type(value) in NUMBERS else _without_count(jnp.asarray(value), rest)
-        return _Whole(change(old.array, plain))
-    if isinstance(old, jax.core.Tracer | jax.Array) and old.shape:
+        return _Whole(new(old.array, plain))
+    if isinstance(old, jax.core.Tracer | jax.Array):
+        if old.shape:
+            _ask_numpy_to_change(change, old, value)
+        return new(old, value)
+    if isinstance(old, np.ndarray) and isinstance(value, jax.core.Tracer):
         _ask_numpy_to_change(change, old, value)
-    elif isinstance(old, np.ndarray) and isinstance(value, jax.core.Tracer):
-        _ask_numpy_to_change(change, old, value)
-        return change(jnp.asarray(old), value)
+        return new(jnp.asarray(old), value)
     return change(old, value)
 
 
@@ -294,6 +298,23 @@ def augmented_name(change: Callable[[Any, Any], Any], old: Any, value: Any, owne
         return change(jnp.array(old), value)
     aliases.changed_view(old)
     return change(old, value)
+
+
+def _out_of_place(change: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """``operator.add`` for ``operator.iadd``."""
+    made: Callable[[Any, Any], Any] = getattr(operator, f"__{change.__name__[1:]}__")
+    return made
+
+
+def in_place(change: Callable[[Any, Any], Any], old: Any, value: Any) -> Any:
+    """``x += v`` of a run-time value: a write of the array, where NumPy's would be written."""
+    if not aliases.may_be_numpy(old):
+        return NotImplemented
+    _ask_numpy_to_change(change, old, value)
+    new = _out_of_place(change)(old, value).astype(old.dtype)
+    aliases.spend(old)
+    aliases.written(new)
+    return new
 
 
 def _ask_numpy_to_change(change: Callable[[Any, Any], Any], old: Any, value: Any) -> None:

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr
 
 from d2s import record, settings
-from d2s.backends.lax import channels, notes, printing
+from d2s.backends.lax import aliases, channels, notes, printing
 from d2s.backends.lax.appended import items_of
 from d2s.backends.lax.blame import CONDITION, POSITION
 from d2s.backends.lax.bounds import Bound, bound_of, tell_limit
@@ -639,7 +639,11 @@ def _run_scan(
     xs = [a if a.shape[0] == length else a[:length] for a in arrays]
     (_, code, payload, values), stacked = jax.lax.scan(step, start, xs, length=length)
     _append(plan, dict(zip(map(id, appended), stacked, strict=True)), length)
-    return _finish(plan, values, code, payload, count, trips=length, numbers=numbers, is_scan=True)
+    state = _finish(plan, values, code, payload, count, trips=length, numbers=numbers, is_scan=True)
+    first = int(plan.with_code) + 1
+    for array in (array for n, array in enumerate(arrays, first) if n in region.spent_inputs):
+        aliases.spend(array, by_rows=True)
+    return state
 
 
 def _append(plan: Plan, stacked: dict[int, Any], length: int) -> None:
