@@ -217,6 +217,14 @@ def generated(function: types.FunctionType) -> types.FunctionType:
     return function
 
 
+def made_here(function: types.FunctionType) -> types.FunctionType:
+    """A function of d2s's own that runs in the place of one of the user's."""
+    if _made.get(function.__code__) is None:
+        _register(function.__code__)
+    function.__dict__[_ORIGIN] = function.__code__
+    return function
+
+
 def is_made_code(code: types.CodeType) -> bool:
     return _made.get(code) is not None
 

@@ -6,11 +6,16 @@ mismatch next to each other and ends with what to write instead.
 
 from __future__ import annotations
 
+import functools
 import linecache
 import os
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import ParamSpec, TypeVar
+
+#: longer lines are shown in part
+_WIDTH = 160
 
 
 @dataclass(frozen=True)
@@ -41,8 +46,10 @@ class Site:
         shift = len(text) - len(stripped)
         start = max(self.column - shift, 0)
         width = max(self.end_column - self.column, 1) if self.end_column else len(stripped)
-        marks = " " * start + "^" * min(width, max(len(stripped) - start, 1))
-        return [f"    {stripped}", f"    {marks}"]
+        first = max(start - _WIDTH // 2, 0) if len(stripped) > _WIDTH else 0
+        shown = stripped[first : first + _WIDTH]
+        marks = " " * (start - first) + "^" * min(width, max(len(shown) - start + first, 1))
+        return [f"    {shown}", f"    {marks}"]
 
 
 @dataclass(frozen=True)
@@ -119,6 +126,17 @@ class Error(Exception):
         super().__init__("\n".join(parts))
 
 
+def wrong_option(what: str, fix: str) -> Error:
+    """An option, a mode or a specification that there is not."""
+    return Error(what, code="D2S033", fix=fix)
+
+
+def a(kind: type) -> str:
+    """A type with its article."""
+    name = kind.__name__
+    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
+
+
 class ConversionError(Error, SyntaxError):
     """Raised before anything runs: the source cannot be converted."""
 
@@ -167,28 +185,56 @@ class NanFound(Error, FloatingPointError):
 
 _OWN_FOLDERS = (os.path.join(os.path.dirname(os.path.abspath(__file__)), ""), "<frozen runpy>")
 
+P = ParamSpec("P")
+R = TypeVar("R")
 
-def without_own_frames(error: BaseException) -> BaseException:
-    """The exception with the frames of d2s and jax taken out of its traceback.
 
-    Set ``D2S_FULL_TRACEBACK=1`` to keep them.
+def boundary(function: Callable[P, R]) -> Callable[P, R]:
+    """A function that people call: what it raises seems to come from the line of the call."""
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            hide_own_frames(error)
+            raise
+
+    return call
+
+
+def hide_own_frames(error: BaseException) -> None:
+    """Take the frames of d2s and jax out of the traceback of an exception that is being handled.
+
+    A bare ``raise`` after it adds no frame of its own. What an error of d2s was made from is said
+    in its message, and not shown again. Set ``D2S_FULL_TRACEBACK=1`` to keep everything.
     """
     if os.environ.get("D2S_FULL_TRACEBACK") == "1":
-        return error
+        return
     notes = getattr(error, "__notes__", None)
     if notes is not None:
         error.__notes__ = [n for n in notes if "JAX has removed" not in n and n.strip("-")]
         if not error.__notes__:
             del error.__notes__
+    if isinstance(error, Error) and error.__cause__ is not None:
+        error.__context__, error.__cause__ = error.__cause__, None
+        error.__suppress_context__ = True
+    frames = [frame for frame in _frames(error.__traceback__) if not _is_internal(frame)]
+    if isinstance(error, Error) and len(frames) > _MANY_FRAMES:
+        # a deep nest or recursion; the message has the line
+        frames = frames[: _MANY_FRAMES // 3]
     kept: types.TracebackType | None = None
-    for frame in reversed(list(_frames(error.__traceback__))):
-        filename = frame.tb_frame.f_code.co_filename
-        if (
-            not filename.startswith(_OWN_FOLDERS)
-            and f"{os.sep}jax{os.sep}_src{os.sep}" not in filename
-        ):
-            kept = types.TracebackType(kept, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
-    return error.with_traceback(kept)
+    for frame in reversed(frames):
+        kept = types.TracebackType(kept, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+    error.__traceback__ = kept
+
+
+_MANY_FRAMES = 12
+
+
+def _is_internal(frame: types.TracebackType) -> bool:
+    filename = frame.tb_frame.f_code.co_filename
+    return filename.startswith(_OWN_FOLDERS) or f"{os.sep}jax{os.sep}_src{os.sep}" in filename
 
 
 def _frames(traceback: types.TracebackType | None) -> Iterator[types.TracebackType]:

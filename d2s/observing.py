@@ -6,6 +6,7 @@ A copy of the function tells each new value of the variables; the copy is conver
 from __future__ import annotations
 
 import difflib
+import functools
 import types
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
@@ -16,7 +17,7 @@ import gast
 
 from d2s import conversion
 from d2s.analysis.scopes import SCOPES, own_nodes
-from d2s.errors import Error
+from d2s.errors import Error, boundary
 from d2s.templates import quote
 
 _BODIES = ("body", "orelse", "finalbody")
@@ -66,6 +67,11 @@ class Watched:
         #: what the last call saw, also if it failed
         self.last = History()
 
+    def bound_to(self, instance: Any) -> Watched:
+        """The same for a method of an object."""
+        return Watched(functools.partial(self._run, instance), self.names, self._finish)
+
+    @boundary
     def __call__(self, *args: Any, **kwargs: Any) -> History:
         self.last = History()
         token = _telling.set(self._hear)

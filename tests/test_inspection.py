@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import inspect
+import pickle
+import types
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -130,15 +135,86 @@ def test_numbers_whose_value_is_needed():
     assert static.explain(3) is not None and static.cost(3).outputs == 12
 
 
+class Net:
+    scale = 2.0
+
+    def __init__(self, w=3.0):
+        self.w = jnp.float32(w)
+
+    @d2s.to_static
+    def run(self, x):
+        """Scaled."""
+        y = x * self.w if x > 0 else x
+        return y
+
+    @d2s.to_static(input_spec=["f32[3]"])
+    def total(self, x):
+        return x.sum() * self.w
+
+    @d2s.to_static
+    @classmethod
+    def scaled(cls, x):
+        return x * cls.scale if x > 0 else x
+
+
 def test_methods():
-    class Net:
-        scale = 2.0
+    x, net = jnp.float32(2.0), Net()
+    assert "cond" in str(net.run.jaxpr(x)) and "cond" in str(Net.run.jaxpr(net, x))
+    assert "stablehlo.case" in net.run.hlo(x) and "HloModule" in net.run.hlo(x, optimized=True)
+    assert net.run.cost(x).flops and net.run.lower(x).as_text()
+    assert "cond" in str(net.run.grad_jaxpr(x))
+    assert net.run.explain(x)[0].became == "lax.cond" and len(d2s.explain(net.run, x)) == 1
+    net.run.compile(x)
+    assert net.run.watch("y")(x)["y"] == [6.0]
+    assert net.run(x) == 6.0 and len(net.run.cache_info()) == 1
+    assert "def run(self, x):" in net.run.source and "d2s.cond" in net.run.code
+    assert net.run.original(x) == 6.0 and net.run.options is Net.run.options
 
-        @d2s.to_static
-        def run(self, x):
-            return x * self.scale if x > 0 else x
 
-    assert "cond" in str(Net.run.jaxpr(Net(), 1.0))
+def test_methods_of_classes():
+    x = jnp.float32(2.0)
+    assert Net.scaled(x) == Net().scaled(x) == 4.0
+    assert "cond" in str(Net.scaled.jaxpr(x)) and Net.scaled.explain(x)[0].became == "lax.cond"
+
+
+def test_the_specification_of_a_method_stands_for_its_arguments():
+    assert Net().total.jaxpr().in_avals[-1].shape == (3,)
+
+
+def test_a_bound_static_function_is_a_method():
+    net = Net()
+    assert isinstance(net.run, types.MethodType) and inspect.ismethod(net.run)
+    assert str(inspect.signature(net.run)) == "(x)" and net.run.__doc__ == "Scaled."
+    assert net.run == net.run and net.run != Net().run and len({net.run, net.run}) == 1
+    assert net.run.__name__ == "run" and repr(net.run).startswith("<static Net.run of <")
+    copied = copy.deepcopy(net.run)
+    assert copied.__self__ is not net and copied(1.0) == 3.0
+    assert pickle.loads(pickle.dumps(net.run))(1.0) == 3.0
+    assert d2s.to_static(net.run) == net.run
+    checked = d2s.to_static(net.run, checks="nan")
+    assert checked(1.0) == 3.0 and checked.options.checks == ("nan",)
+
+
+def test_bound_static_functions_inside_static_functions():
+    @d2s.to_static
+    def twice(step, x):
+        held = [step, step]
+        return held[1](held[0](x)), step
+
+    one, other = Net(1.0), Net(5.0)
+    for net in (one, other, one):
+        value, step = twice(net.run, jnp.float32(2.0))
+        assert value == net.run.original(net.run.original(2.0)) and step == net.run
+    one.w = jnp.float32(7.0)
+    assert twice(one.run, jnp.float32(1.0))[0] == 49.0
+    assert len(twice.cache_info()) == 1
+
+
+def test_there_is_no_graph_on_the_python_backend():
+    static = d2s.to_static(lambda x: x, backend="python")
+    assert "lambda x: x" in static.source
+    with pytest.raises(AttributeError, match="there is no graph"):
+        static.jaxpr(1.0)
 
 
 # -- why graphs are built -------------------------------------------------------------------------

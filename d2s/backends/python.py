@@ -240,5 +240,9 @@ class _Interpreted(StaticFunction):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*self.bound, *args, **{**self.keywords, **kwargs})
 
+    def __getattr__(self, name: str) -> Any:
+        text = f"{self!r} has no {name}: on the backend python there is no graph"
+        raise AttributeError(text, name=name, obj=self)
+
 
 BACKEND: Backend = PythonBackend()

@@ -9,9 +9,10 @@ from typing import Any
 from d2s import api, manual
 from d2s.commands.mistakes import Mistake
 from d2s.commands.targets import HELP as TARGETS
-from d2s.commands.targets import add_specs, load, original
+from d2s.commands.targets import add_specs, load
 from d2s.commands.use import call
 from d2s.errors import CODES
+from d2s.static import plain
 
 HELP = "explain an error code, or what becomes of each control-flow statement of a function"
 EXAMPLES = f"""\
@@ -63,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _show(function: Any, how: str, args: list[Any], kwargs: dict[str, Any]) -> int:
-    found = api.explain(original(function), *args, **kwargs)
+    found = api.explain(plain(function), *args, **kwargs)
     texts = {"text": found.__str__, "json": found.json, "html": found._repr_html_}
     print(texts[how]())
     return 0

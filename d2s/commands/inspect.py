@@ -9,8 +9,8 @@ from d2s import api
 from d2s.commands.mistakes import Mistake
 from d2s.commands.targets import HELP as TARGETS
 from d2s.commands.targets import add_target, load
-from d2s.commands.targets import original as plain
 from d2s.commands.use import call
+from d2s.static import plain
 
 HELP = "show what a function becomes: code, graph, cost"
 EXAMPLES = f"""\

@@ -16,7 +16,6 @@ from typing import Any
 from d2s import specs
 from d2s.commands.mistakes import Mistake
 from d2s.errors import Error
-from d2s.static import StaticFunction
 
 HELP = """\
 A function is FILE.py:NAME or MODULE:NAME, and NAME may be Class.method if the class can be made
@@ -117,16 +116,6 @@ def _imported(place: str, run: Any) -> Any:
 def _told(error: BaseException) -> str:
     text = str(error).splitlines()
     return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
-
-
-def original(function: Any) -> Any:
-    """The plain function behind a static one."""
-    owner = getattr(function, "__self__", None)
-    inner = getattr(function, "__func__", function)
-    if not isinstance(inner, StaticFunction):
-        return function
-    plain = inner.original
-    return plain if owner is None else plain.__get__(owner)
 
 
 #: Python numbers by their types

@@ -8,7 +8,8 @@ from typing import Any
 from d2s import api
 from d2s.commands import targets
 from d2s.commands.mistakes import Mistake
-from d2s.commands.targets import add_target, load, original
+from d2s.commands.targets import add_target, load
+from d2s.static import plain
 from d2s.verification import difference, outcome, plain_outcome
 
 HELP = "run a function plain and static on generated inputs, and report the first difference"
@@ -47,16 +48,16 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from d2s.backends.lax.samples import Generator
 
-    plain = original(load(arguments.target))
+    original = plain(load(arguments.target))
     wanted: Any = targets.arguments(arguments.specs)
     if arguments.runs < 1:
         raise Mistake("--runs must be at least 1")
     generator = Generator(arguments.seed, targets.sizes(arguments.sizes))
-    static = api.to_static(plain)
+    static = api.to_static(original)
     passed, skipped = 0, 0
     for number in range(1, arguments.runs + 1):
         args, kwargs = generator.next(wanted)
-        before = plain_outcome(plain, args, kwargs, arguments.seconds)
+        before = plain_outcome(original, args, kwargs, arguments.seconds)
         if before is None:
             skipped += 1
             continue

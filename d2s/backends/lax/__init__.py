@@ -13,6 +13,7 @@ from typing import Any
 import jax
 import jax.extend.source_info_util
 import numpy as np
+from jax._src import traceback_util
 from jax._src.core import eval_trace, trace_ctx
 
 from d2s.backends.lax import (
@@ -320,9 +321,11 @@ def _is_hashable(function: Any) -> bool:
 
 
 # operations are then said to come from the user's line, not from ours
-jax.extend.source_info_util.register_exclusion(
-    os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-)
+_HOME = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+jax.extend.source_info_util.register_exclusion(_HOME)
+if os.environ.get("D2S_FULL_TRACEBACK") != "1":
+    # and so are exceptions that come by one of jax's transformations around a static function
+    traceback_util.register_exclusion(_HOME)
 
 # `array += tracer` would quietly give the name a new array instead of changing the old one, which
 # other names may have; NumPy then refuses to do it, and still leaves `array + tracer` to jax

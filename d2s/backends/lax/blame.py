@@ -170,6 +170,21 @@ def _returned(code: types.CodeType, name: str) -> Site | None:
     return None
 
 
+def made_or_returned(value: Any, function: types.FunctionType) -> Site:
+    """Where a function or a generator is written, or where a function returns a value."""
+    own = next((c for c in (getattr(value, n, None) for n in _CODES) if c is not None), None)
+    if own is not None and channels.is_user_code(own):
+        return Site(own.co_filename, own.co_firstlineno, channels._function_name(function.__code__))
+    code = function.__code__
+    ends = [i for i in dis.get_instructions(code) if i.opname.startswith("RETURN_")]
+    found = _site(code, ends[-1], None) if ends else None
+    return found or Site(code.co_filename, code.co_firstlineno, function.__name__)
+
+
+#: attributes that hold the code of what runs later
+_CODES = ("__code__", "gi_code", "cr_code", "ag_code")
+
+
 def _site(code: types.CodeType, one: dis.Instruction, other: dis.Instruction | None) -> Site | None:
     """The place of an instruction, stretched to that of another one on the same line."""
     place = one.positions

@@ -456,25 +456,30 @@ def raise_at(error: BaseException, site: Site) -> None:
 
 def where(error: BaseException | None = None) -> Site:
     """The user's line an exception came from, or the one that is running now."""
-    place: tuple[types.CodeType, int, int] | None = None
+    return place(error)[0]
+
+
+def place(error: BaseException | None = None) -> tuple[Site, types.CodeType | None]:
+    """The same, and the code that the line belongs to."""
+    found: tuple[types.CodeType, int, int] | None = None
     traceback = error.__traceback__ if error is not None else None
     while traceback is not None:
         if is_user_code(traceback.tb_frame.f_code):
-            place = traceback.tb_frame.f_code, traceback.tb_lineno, traceback.tb_lasti
+            found = traceback.tb_frame.f_code, traceback.tb_lineno, traceback.tb_lasti
         traceback = traceback.tb_next
-    if place is None:
+    if found is None:
         frame: types.FrameType | None = sys._getframe(1)
         while frame is not None and not is_user_code(frame.f_code):
             frame = frame.f_back
         if frame is None:
-            return Site("<unknown>", 1, "<unknown>")
-        place = frame.f_code, frame.f_lineno, frame.f_lasti
-    code, line, instruction = place
+            return Site("<unknown>", 1, "<unknown>"), None
+        found = frame.f_code, frame.f_lineno, frame.f_lasti
+    code, line, instruction = found
     positions = next(itertools.islice(code.co_positions(), instruction // 2, None), None)
     start, end = 0, 0
     if positions is not None and positions[0] == positions[1] == line:
         start, end = positions[2] or 0, positions[3] or 0
-    return Site(code.co_filename, line, _function_name(code), start, end)
+    return Site(code.co_filename, line, _function_name(code), start, end), code
 
 
 def in_user_code() -> bool:

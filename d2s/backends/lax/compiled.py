@@ -47,8 +47,8 @@ from d2s.backends.lax.state import ARRAY, Taken
 from d2s.backends.lax.trees import Out
 from d2s.backends.lax.twins import Restart, Twins
 from d2s.backends.lax.watch import Watch
-from d2s.errors import Error, Site, StagingError, without_own_frames
-from d2s.libraries import is_library_file
+from d2s.conversion import is_made_code
+from d2s.errors import Error, StagingError, hide_own_frames
 from d2s.modes import Modes, is_eager
 from d2s.options import PLAIN, Options
 from d2s.recursion import deep
@@ -225,7 +225,8 @@ class Compiled(Inspected):
                 return self._inside(tuple(map(unmarked, args)), unmarked_values(kwargs))
             return self._call_any(args, kwargs)
         except Exception as error:
-            raise without_own_frames(error)  # noqa: B904 - the cause, if any, is kept
+            hide_own_frames(error)
+            raise
 
     def _inside(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Called while another graph is built, it is a part of that."""
@@ -431,7 +432,7 @@ class Compiled(Inspected):
             return self._run(entry, leaves, owners)
         if staging:
             raise error
-        raise _needs_value(error) from error
+        raise _needs_value(error).with_traceback(error.__traceback__) from error
 
     def look(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any], use: Callable[..., Any]
@@ -439,14 +440,12 @@ class Compiled(Inspected):
         before, _tracing.look = _tracing.look, use
         try:
             if self._edge is not None:
-                if not args and not kwargs:
+                if len(args) <= self._edge.own and not kwargs:
                     kwargs = self._edge.examples() or kwargs
                 args, kwargs = self._edge.enter(structs(args), structs(dict(kwargs)))
             return self._call_any(
                 (*self.bound, *structs(args)), {**self.keywords, **structs(dict(kwargs))}
             )
-        except Exception as error:
-            raise without_own_frames(error)  # noqa: B904 - the cause, if any, is kept
         finally:
             _tracing.look = before
 
@@ -562,7 +561,7 @@ class Compiled(Inspected):
             _refuse_changes(outside, twins, self._name)
             channels.refuse_aliases(channels.root(), self._name)
             keep_transient(scope, twins.changed())
-            results = Results(twins, outside)
+            results = Results(twins, outside, self.function)
             build = results.of(value)
             writes = results.writes(scope)
             aliases.check_views(results.outs)
@@ -643,9 +642,9 @@ def _refuse_changes(outside: Watch, twins: Twins, name: str) -> None:
 
 def _needs_value(error: Exception) -> StagingError:
     """The user's line that used a run-time value as a Python value."""
-    site, own = _last_user_place(error)
-    first = str(error).splitlines()[0]
-    if not own:
+    site, code = channels.place(error)
+    first = re.sub(r"'?\b\w*Tracer\b'?", "a run-time value", str(error).splitlines()[0])
+    if code is not None and not is_made_code(code) and not code.co_name.startswith("<"):
         return StagingError(
             f"{site.function} needs a run-time value; d2s did not convert it ({first})",
             code="D2S021",
@@ -658,19 +657,3 @@ def _needs_value(error: Exception) -> StagingError:
         site=site,
         fix="array operations on it, or pass it as a Python number so that it can become static",
     )
-
-
-def _last_user_place(error: Exception) -> tuple[Site, bool]:
-    from d2s.conversion import _made
-
-    traceback, found = error.__traceback__, None
-    while traceback is not None:
-        code = traceback.tb_frame.f_code
-        if not is_library_file(code.co_filename):
-            found = traceback
-        traceback = traceback.tb_next
-    if found is None:
-        return channels.where(), True
-    code = found.tb_frame.f_code
-    own = _made.get(code) is not None or code.co_name.startswith("<")
-    return Site(code.co_filename, found.tb_lineno, channels._function_name(code)), own
