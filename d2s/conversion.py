@@ -101,7 +101,7 @@ def conversion_of(function: types.FunctionType) -> Conversion:
                     known = error
                 _conversions.put(function.__code__, known)
     if isinstance(known, ConversionError):
-        raise known.with_traceback(None)
+        raise known.again()
     return cast(Conversion, known)
 
 

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 
+from d2s.errors import notebook_cell
 from d2s.record import Carried, Note
 
 
@@ -171,7 +172,7 @@ def _change(one: Carried) -> str:
 
 def _short(filename: str) -> str:
     relative = os.path.relpath(filename)
-    return filename if relative.startswith("..") else relative
+    return notebook_cell(filename) or (filename if relative.startswith("..") else relative)
 
 
 _COLOURS = {"bold": "1", "dim": "2", "staged": "36", "python": "33"}

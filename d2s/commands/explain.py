@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 from typing import Any
 
-from d2s import api, manual
+from d2s import manual
 from d2s.commands.mistakes import Mistake
 from d2s.commands.targets import HELP as TARGETS
-from d2s.commands.targets import add_specs, load
+from d2s.commands.targets import add_specs, load, static_of
 from d2s.commands.use import call
 from d2s.errors import CODES
-from d2s.static import plain
 
 HELP = "explain an error code, or what becomes of each control-flow statement of a function"
 EXAMPLES = f"""\
@@ -64,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _show(function: Any, how: str, args: list[Any], kwargs: dict[str, Any]) -> int:
-    found = api.explain(plain(function), *args, **kwargs)
+    found = static_of(function).explain(*args, **kwargs)
     texts = {"text": found.__str__, "json": found.json, "html": found._repr_html_}
     print(texts[how]())
     return 0
@@ -74,7 +72,5 @@ def _code(text: str) -> str:
     digits = text.upper().removeprefix("D2S")
     code = f"D2S{digits:0>3}"
     if code not in CODES:
-        close = difflib.get_close_matches(code, CODES, n=1)
-        hint = f"; did you mean {close[0]}?" if close else ""
-        raise Mistake(f"there is no error code {text}{hint}")
+        raise Mistake(f"there is no error code {text}; d2s explain shows them all")
     return code

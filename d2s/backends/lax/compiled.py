@@ -441,7 +441,7 @@ class Compiled(Inspected):
         try:
             if self._edge is not None:
                 if len(args) <= self._edge.own and not kwargs:
-                    kwargs = self._edge.examples() or kwargs
+                    kwargs = self.examples or kwargs
                 args, kwargs = self._edge.enter(structs(args), structs(dict(kwargs)))
             return self._call_any(
                 (*self.bound, *structs(args)), {**self.keywords, **structs(dict(kwargs))}
@@ -515,6 +515,10 @@ class Compiled(Inspected):
         logger.debug("%s: a graph for (%s): %s", self._name, ", ".join(inputs), reason)
         entry.reason, entry.inputs = "", inputs
         self._built.append(entry.key)
+
+    @property
+    def examples(self) -> dict[str, Any] | None:
+        return None if self._edge is None else self._edge.examples()
 
     def cache_info(self) -> CacheInfo:
         return CacheInfo(self._name, list(self._cache.graphs))

@@ -166,6 +166,11 @@ class Inspected(StaticFunction):
             )
         return Watched(self.copy(observed(plain, names)), names, jax.effects_barrier)
 
+    @property
+    def examples(self) -> dict[str, Any] | None:
+        """The specifications of all arguments, if `input_spec` has one for each."""
+        raise NotImplementedError  # pragma: no cover - the engine knows its arguments
+
     def cache_info(self) -> CacheInfo:
         """Every graph that was built so far, with the reason."""
         raise NotImplementedError  # pragma: no cover - the engine knows its graphs
