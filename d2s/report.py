@@ -79,6 +79,11 @@ class Report:
             lines.append("  no control flow")
         return "\n".join(lines)
 
+    def html(self) -> str:
+        """A page of its own."""
+        head = f"<!doctype html><meta charset='utf-8'><title>{html.escape(self.title)}</title>"
+        return f"{head}\n{self._repr_html_()}\n"
+
     def _repr_html_(self) -> str:
         """For notebooks; it works on light and on dark pages."""
         cells = "".join(map(_html_row, self.rows)) or "<tr><td>no control flow</td></tr>"

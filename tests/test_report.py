@@ -105,6 +105,39 @@ def test_types_before_and_after_the_join():
     assert (y.name, y.before, y.after) == ("y", ("0.5", "0"), "float32[] (Python number)")
 
 
+class Net:
+    def __init__(self):
+        self.w = jnp.ones(3)
+        self.sums = {"n": jnp.float32(0)}
+
+    @d2s.to_static
+    def step(self, x):
+        total = 0
+        if x.sum() > 0:
+            self.w = self.w + x
+            self.sums["n"] = self.sums["n"] + 1
+
+        def add():
+            nonlocal total
+            total = total + 0.5
+
+        while self.w.sum() < 10:
+            self.w = self.w * 2
+            add()
+        return total
+
+
+def test_attributes_entries_and_shared_names_are_carried_too():
+    branch, loop = Net().step.explain(jnp.ones(3))
+    assert {c.name: c.after for c in branch.carried} == {
+        "self.w": "float32[3]",
+        "self.sums['n']": "float32[]",
+    }
+    carried = {c.name: (c.before, c.after) for c in loop.carried}
+    assert carried["self.w"] == (("float32[3]",), "float32[3]")
+    assert carried["total"] == (("int32[] (Python number)",), "float32[] (Python number)")
+
+
 def test_a_type_that_widens_in_a_loop():
     def f(x, n):
         while n > 0:

@@ -7,6 +7,7 @@ from typing import Any
 
 from d2s import manual
 from d2s.commands.mistakes import Mistake
+from d2s.commands.parsers import declare
 from d2s.commands.targets import HELP as TARGETS
 from d2s.commands.targets import add_specs, load, static_of
 from d2s.commands.use import call
@@ -30,13 +31,7 @@ exit codes: 0 done; 1 d2s refuses the function; 2 a mistake, told in one line on
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Declare the command and its arguments."""
-    parser = commands.add_parser(
-        "explain",
-        help=HELP,
-        description=f"{HELP[0].upper()}{HELP[1:]}.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = declare(commands, "explain", HELP, EXAMPLES)
     parser.add_argument(
         "target", nargs="?", metavar="CODE|FILE.py:NAME", help="an error code, or a function"
     )
@@ -63,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _show(function: Any, how: str, args: list[Any], kwargs: dict[str, Any]) -> int:
     found = static_of(function).explain(*args, **kwargs)
-    texts = {"text": found.__str__, "json": found.json, "html": found._repr_html_}
+    texts = {"text": found.__str__, "json": found.json, "html": found.html}
     print(texts[how]())
     return 0
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from d2s.commands.parsers import declare
 from d2s.commands.targets import HELP as TARGETS
 from d2s.commands.targets import add_target, load, static_of
 from d2s.commands.use import call
@@ -25,13 +26,7 @@ PARTS = ("code", "source", "jaxpr", "hlo", "optimized", "cost", "backward")
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Declare the command and its arguments."""
-    parser = commands.add_parser(
-        "inspect",
-        help=HELP,
-        description=f"{HELP[0].upper()}{HELP[1:]}.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = declare(commands, "inspect", HELP, EXAMPLES)
     add_target(parser)
     parser.add_argument(
         "--show",

@@ -10,6 +10,7 @@ from typing import Any
 from d2s import api
 from d2s.commands import targets
 from d2s.commands.mistakes import Mistake
+from d2s.commands.parsers import declare
 from d2s.commands.targets import add_target, load, static_of
 from d2s.static import plain
 from d2s.verification import difference, outcome, plain_outcome
@@ -31,13 +32,7 @@ exit codes: 0 no difference; 1 a difference, or d2s refuses the function; 2 a mi
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Declare the command and its arguments."""
-    parser = commands.add_parser(
-        "verify",
-        help=HELP,
-        description=f"{HELP[0].upper()}{HELP[1:]}.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = declare(commands, "verify", HELP, EXAMPLES)
     add_target(parser)
     parser.add_argument("--runs", type=int, default=20, help="how many inputs (20)")
     parser.add_argument("--seed", type=int, default=0, help="where the generator starts (0)")

@@ -39,7 +39,7 @@ from d2s.backends.lax.numpy_calls import call_for, method_for
 from d2s.backends.lax.sequences import refuse_outer_iterator
 from d2s.backends.lax.text_calls import of_text, refuse_unseen_print
 from d2s.backends.lax.watch import changes
-from d2s.backends.protocol import Backend, Handler, Thunk
+from d2s.backends.protocol import Backend, Block, Handler, State, Thunk
 from d2s.backends.python import PythonBackend
 from d2s.conversion import is_made_inside
 from d2s.errors import Error, StagingError
@@ -61,13 +61,7 @@ class LaxBackend(PythonBackend):
     def staging(self) -> bool:
         return trace_ctx.trace is not eval_trace
 
-    def cond(
-        self,
-        test: Any,
-        then: Callable[..., Any],
-        orelse: Callable[..., Any],
-        state: tuple[Any, ...],
-    ) -> Any:
+    def cond(self, test: Any, then: Block, orelse: Block, state: State) -> Any:
         if self.is_traced(test):
             channels.begin()
             return branches.cond(test, then, orelse, state)
@@ -78,21 +72,15 @@ class LaxBackend(PythonBackend):
         if self.staging():
             note("Python", "the condition is known while the graph is built")
 
-    def while_loop(
-        self, test: Callable[..., Any], body: Callable[..., Any], state: tuple[Any, ...]
-    ) -> tuple[Any, ...]:
+    def while_loop(self, test: Block, body: Block, state: State) -> State:
         if not self.staging():
             return super().while_loop(test, body, state)
         channels.begin()
         return loops.while_loop(test, body, state)
 
     def for_loop(
-        self,
-        iterable: Iterable[Any],
-        body: Callable[..., Any],
-        state: tuple[Any, ...],
-        test: Callable[..., Any] | None,
-    ) -> tuple[Any, ...]:
+        self, iterable: Iterable[Any], body: Block, state: State, test: Block | None
+    ) -> State:
         if not self.staging():
             return super().for_loop(iterable, body, state, test)
         channels.begin()
@@ -128,13 +116,7 @@ class LaxBackend(PythonBackend):
             )
         return value
 
-    def switch(
-        self,
-        subject: Any,
-        cases: dict[int, Callable[..., Any]],
-        orelse: Callable[..., Any],
-        state: tuple[Any, ...],
-    ) -> Any:
+    def switch(self, subject: Any, cases: dict[int, Block], orelse: Block, state: State) -> Any:
         if not isinstance(subject, jax.Array):
             return super().switch(subject, cases, orelse, state)
         if not self.is_traced(subject) and subject.size == 1:

@@ -147,7 +147,8 @@ def _join(
         aliases.spend(array)
     _link(regions, joining.dynamic, outs)
     if blocks:
-        notes.branch(blocks, tree[0], in_graph=bool(outs))
+        labels = notes.labels(before, slots)
+        notes.branch(blocks, tree[0], labels, tree[1], in_graph=bool(outs))
     if all(region.raised for region in regions):
         raise Halt
     return value

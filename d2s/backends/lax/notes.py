@@ -10,6 +10,7 @@ from d2s.backends.lax import channels
 from d2s.backends.lax.blame import CONDITION, POSITION, target_names, user_block
 from d2s.backends.lax.dtypes import is_dynamic, type_of
 from d2s.backends.lax.trees import Filler, Joined, Leaf, Out, children
+from d2s.backends.lax.watch import Slot, Watch
 from d2s.record import Carried, Note
 from d2s.values import Maybe, Unbound
 
@@ -20,8 +21,10 @@ def note(became: str, why: str, carried: Sequence[Carried] = ()) -> None:
         record.add(Note(channels.where(), became, why, tuple(carried)))
 
 
-def branch(blocks: tuple[Any, ...], value: Any, in_graph: bool) -> None:
-    """Note a branch on a run-time value, with the variables it leaves."""
+def branch(
+    blocks: tuple[Any, ...], value: Any, labels: list[str], contents: Sequence[Any], in_graph: bool
+) -> None:
+    """Note a branch on a run-time value, with the variables it leaves and what it wrote."""
     if not record.is_on():
         return
     why = "the condition is a run-time value"
@@ -31,9 +34,15 @@ def branch(blocks: tuple[Any, ...], value: Any, in_graph: bool) -> None:
         if not in_graph:
             became, why = "no branch", f"{why}, but both sides do the same"
         values = [value] if len(names) == 1 else value if names else []
-        note(became, why, carried(names, values, sides=2))
+        found = carried(names, values, sides=2) + carried(labels, contents, sides=2)
+        note(became, why, found)
     elif channels.where().text.lstrip().startswith("assert"):
         note("error code", why)
+
+
+def labels(watch: Watch, slots: Sequence[Slot]) -> list[str]:
+    """What a user calls places; nobody asks unless a record is made."""
+    return [watch.label_of(slot).replace("`", "") for slot in slots] if record.is_on() else []
 
 
 def loop(names: list[str], tree: Sequence[Any], trips: int | None) -> None:
