@@ -32,7 +32,7 @@ class Seen:
     value: Any
 
     def __str__(self) -> str:
-        return f"line {self.line}: {self.name} = {self.value}"
+        return f"line {self.line}: {self.name} = {self.value!s}"
 
 
 @dataclass
@@ -46,7 +46,7 @@ class History:
         return [one.value for one in self.seen if one.name == name]
 
     def __str__(self) -> str:
-        return "\n".join([*map(str, self.seen), f"returned {self.value}"])
+        return "\n".join([*map(str, self.seen), f"returned {self.value!s}"])
 
     __repr__ = __str__
 

@@ -109,8 +109,14 @@ def report(title: str, notes: Iterable[Note], own: Iterable[tuple[Row, int]]) ->
     return Report(title, tuple(rows[key] for key in sorted(rows)))
 
 
+#: what loops become
+_LOOPS = ("lax.while_loop", "lax.scan", "unrolled")
+
+
 def _row(notes: list[Note]) -> Row:
     """A place that was met several times, in an unrolled loop say, is told in one row."""
+    loops = [note for note in notes if note.became.startswith(_LOOPS)]
+    notes = loops or notes  # how a loop was left is a branch behind it, at the same place
     ways: dict[str, list[Note]] = {}
     for note in notes:
         ways.setdefault(note.became, []).append(note)

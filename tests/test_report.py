@@ -177,6 +177,18 @@ def test_a_statement_that_became_several_things():
     assert row.became == "Python (1x), lax.cond (1x)"
 
 
+def test_how_a_loop_was_left_is_no_row_of_its_own():
+    def f(x):
+        for n in range(50):
+            if x > 9:
+                return n
+            x = x * 2
+        raise ValueError("too small")
+
+    loop, branch = d2s.explain(f, jnp.float32(1.0))
+    assert loop.became == "lax.while_loop" and branch.became == "lax.cond"
+
+
 def test_only_the_last_round_of_a_loop_counts():
     """The body of a loop is traced until its types settle; each statement is told once."""
 

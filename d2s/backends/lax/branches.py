@@ -50,18 +50,22 @@ def cond(
     return join_branches(predicate, one, other, watch, (then, orelse))
 
 
+#: what a branch became, and its results
+Choice = tuple[str, list[Any]]
+
+
 def join_branches(
     predicate: Any, one: Region, other: Region, before: Watch, blocks: tuple[Any, ...] = ()
 ) -> Any:
     """The branch on two traced pieces of code; `before` knows what existed before them."""
 
-    def choose(runs: list[Callable[[], list[Any]]]) -> Any:
+    def choose(runs: list[Callable[[], list[Any]]]) -> Choice:
         if _is_nothing(one) and _is_nothing(other):
             pairs = list(zip(*(run() for run in runs), strict=True))
             if all(jnp.ndim(value) == 0 for value, _ in pairs):
                 # flags, counters, numbers that are there already: a branch costs more
-                return [jax.lax.select(predicate, *pair) for pair in pairs]
-        return jax.lax.cond(predicate, *runs)
+                return "lax.select", [jax.lax.select(predicate, *pair) for pair in pairs]
+        return "lax.cond", jax.lax.cond(predicate, *runs)
 
     return _join([one, other], choose, before, blocks)
 
@@ -96,13 +100,16 @@ def switch(
     for number, piece in enumerate((*pieces, orelse)):
         with only_if(functools.partial(operator.eq, index, number)):
             regions.append(trace(lambda f=piece: f(*state), [], watch))
-    runs = (*pieces, orelse)
-    return _join(regions, lambda r: jax.lax.switch(index.astype(jnp.int32), r), watch, runs)
+
+    def choose(runs: list[Callable[[], list[Any]]]) -> Choice:
+        return f"lax.switch of {len(runs)}", jax.lax.switch(index.astype(jnp.int32), runs)
+
+    return _join(regions, choose, watch, (*pieces, orelse))
 
 
 def _join(
     regions: list[Region],
-    choose: Callable[[list[Callable[[], list[Any]]]], Any],
+    choose: Callable[[list[Callable[[], list[Any]]]], Choice],
     before: Watch,
     blocks: tuple[Any, ...] = (),
 ) -> Any:
@@ -128,9 +135,9 @@ def _join(
     except Difference as found:
         sides = (blocks[0], blocks[number + 1]) if blocks else (None, None)
         raise _blamed(found, slots, before, sides, len(regions)) from None
-    outs: list[Any] = []
+    became, outs = "", list[Any]()
     if joining.dynamic or any(region.effects for region in regions):
-        outs = choose([_branch(n, regions, joining.dynamic) for n in range(len(regions))])
+        became, outs = choose([_branch(n, regions, joining.dynamic) for n in range(len(regions))])
     memo: dict[Any, Any] = {}
     value, contents, at_failure, code, payload = fill(tree, outs, memo)
     channels.joined([*replaced, *(memo[identity] for identity in aliased if identity in memo)])
@@ -148,7 +155,7 @@ def _join(
     _link(regions, joining.dynamic, outs)
     if blocks:
         labels = notes.labels(before, slots)
-        notes.branch(blocks, tree[0], labels, tree[1], in_graph=bool(outs))
+        notes.branch(blocks, tree[0], labels, tree[1], became)
     if all(region.raised for region in regions):
         raise Halt
     return value

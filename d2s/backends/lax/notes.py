@@ -22,7 +22,7 @@ def note(became: str, why: str, carried: Sequence[Carried] = ()) -> None:
 
 
 def branch(
-    blocks: tuple[Any, ...], value: Any, labels: list[str], contents: Sequence[Any], in_graph: bool
+    blocks: tuple[Any, ...], value: Any, labels: list[str], contents: Sequence[Any], became: str
 ) -> None:
     """Note a branch on a run-time value, with the variables it leaves and what it wrote."""
     if not record.is_on():
@@ -30,9 +30,10 @@ def branch(
     why = "the condition is a run-time value"
     if all(map(user_block, blocks)):
         names = target_names()
-        became = "lax.cond" if len(blocks) == 2 else f"lax.switch of {len(blocks)}"
-        if not in_graph:
+        if not became:
             became, why = "no branch", f"{why}, but both sides do the same"
+        elif became == "lax.select":
+            why = f"{why}, and both sides have their values already"
         values = [value] if len(names) == 1 else value if names else []
         found = carried(names, values, sides=2) + carried(labels, contents, sides=2)
         note(became, why, found)
