@@ -344,7 +344,7 @@ def test_watching_methods():
 
 
 def test_names_that_are_not_there():
-    with pytest.raises(d2s.Error, match="assigns no variable 'step'.*\n.*'steps'"):
+    with pytest.raises(d2s.Error, match=r"assigns no variable 'step'(.|\n)*'steps'"):
         collatz.watch("step")
     with pytest.raises(d2s.Error, match="without a name"):
         collatz.watch()
