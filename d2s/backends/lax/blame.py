@@ -9,8 +9,9 @@ from collections import deque
 from typing import Any
 
 from d2s.backends.lax import channels
+from d2s.backends.lax.places import WHOLE, Slot
 from d2s.backends.lax.trees import Difference, Leaf, describe
-from d2s.backends.lax.watch import WHOLE, Slot, Watch
+from d2s.backends.lax.watch import Watch
 from d2s.conversion import is_block
 from d2s.errors import Side, Site, StagingError, function_name
 

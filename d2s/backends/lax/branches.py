@@ -15,6 +15,7 @@ from d2s.backends.lax.blame import change, difference, target_names
 from d2s.backends.lax.boxes import content
 from d2s.backends.lax.channels import Halt
 from d2s.backends.lax.ownership import alone
+from d2s.backends.lax.places import WHOLE, Slot
 from d2s.backends.lax.printing import only_if
 from d2s.backends.lax.regions import (
     Region,
@@ -26,7 +27,7 @@ from d2s.backends.lax.regions import (
     trace,
 )
 from d2s.backends.lax.trees import FILLER, Difference, Join, Joined, Out, map_leaves
-from d2s.backends.lax.watch import WHOLE, Slot, Watch
+from d2s.backends.lax.watch import Watch
 from d2s.errors import StagingError
 
 #: equations that may run although their value is not needed

@@ -20,6 +20,7 @@ from d2s.backends.lax.appended import NeedsLast
 from d2s.backends.lax.blame import change, difference
 from d2s.backends.lax.boxes import boxed, content, known, opened
 from d2s.backends.lax.dtypes import NUMBERS, Mismatch, Type, is_dynamic, type_of
+from d2s.backends.lax.places import WHOLE, Slot
 from d2s.backends.lax.regions import (
     Region,
     leaf_value,
@@ -38,7 +39,7 @@ from d2s.backends.lax.trees import (
     map_leaves,
 )
 from d2s.backends.lax.trips import Hole, Last, State, Trip
-from d2s.backends.lax.watch import WHOLE, Slot, Watch
+from d2s.backends.lax.watch import Watch
 from d2s.errors import StagingError
 from d2s.values import Maybe, Unbound
 

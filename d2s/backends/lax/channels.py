@@ -24,9 +24,10 @@ from jax.extend.core import take_current_trace
 
 from d2s import settings
 from d2s.backends.lax import texts
+from d2s.backends.lax.places import Slot
 from d2s.backends.lax.texts import Text
 from d2s.backends.lax.trees import leaves
-from d2s.backends.lax.watch import Slot, Watch, changes
+from d2s.backends.lax.watch import Watch, changes
 from d2s.conversion import is_made_code
 from d2s.errors import UNKNOWN, IntegerOverflow, RunTimeError, Site, StagingError, site_of
 from d2s.libraries import is_library_file

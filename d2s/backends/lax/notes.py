@@ -9,8 +9,9 @@ from d2s import record
 from d2s.backends.lax import channels
 from d2s.backends.lax.blame import CONDITION, POSITION, target_names, user_block
 from d2s.backends.lax.dtypes import is_dynamic, type_of
+from d2s.backends.lax.places import Slot
 from d2s.backends.lax.trees import Filler, Joined, Leaf, Out, children
-from d2s.backends.lax.watch import Slot, Watch
+from d2s.backends.lax.watch import Watch
 from d2s.record import Carried, Note
 from d2s.values import Maybe, Unbound
 

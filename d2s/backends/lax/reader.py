@@ -17,9 +17,9 @@ import numpy as np
 
 from d2s.backends.lax.dtypes import fits
 from d2s.backends.lax.keys import Again, Changing, Contents, Itself, Node, Number, Pairs, Static
+from d2s.backends.lax.places import EMPTY, slot_names
 from d2s.backends.lax.reach import Place
 from d2s.backends.lax.state import ARRAY, is_fresh, number_of
-from d2s.backends.lax.watch import EMPTY, slot_names
 from d2s.static import METHODS, StaticFunction
 
 Read = Callable[[tuple[Any, ...]], "tuple[list[Any], tuple[Any, ...]] | None"]

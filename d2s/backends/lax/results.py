@@ -21,6 +21,7 @@ import numpy as np
 from d2s.backends.lax.blame import made_or_returned
 from d2s.backends.lax.channels import Scope
 from d2s.backends.lax.dtypes import NUMBERS, is_dynamic
+from d2s.backends.lax.places import EMPTY, Slot, own_dict, slot_names
 from d2s.backends.lax.reach import Place
 from d2s.backends.lax.regions import at_failure
 from d2s.backends.lax.state import (
@@ -33,7 +34,7 @@ from d2s.backends.lax.state import (
 from d2s.backends.lax.texts import Text
 from d2s.backends.lax.trees import children
 from d2s.backends.lax.twins import Change, Twins, slot_of
-from d2s.backends.lax.watch import EMPTY, Slot, Watch, own_dict, slot_names
+from d2s.backends.lax.watch import Watch
 from d2s.errors import StagingError
 from d2s.static import method
 

@@ -35,8 +35,9 @@ from d2s.backends.lax.keys import (
     Static,
     exact_key,
 )
-from d2s.backends.lax.watch import EMPTY, is_library_class, own_dict, slot_names
+from d2s.backends.lax.places import EMPTY, own_dict, slot_names
 from d2s.errors import StagingError
+from d2s.libraries import is_library_class
 from d2s.static import BoundStatic, StaticFunction
 
 ARRAY = type(jnp.zeros(()))

@@ -21,10 +21,10 @@ from d2s.backends.lax import aliases, channels, kinds
 from d2s.backends.lax.channels import Scope
 from d2s.backends.lax.dtypes import NUMBERS
 from d2s.backends.lax.keys import Again, Changing, Contents, Itself, Node, Pairs, Static
+from d2s.backends.lax.places import EMPTY, Slot, cell_contents, instance_slot
 from d2s.backends.lax.reach import Place, Reach
 from d2s.backends.lax.state import attribute_names, getattr_raw, is_fresh, set_raw
 from d2s.backends.lax.trees import map_leaves
-from d2s.backends.lax.watch import EMPTY, Slot, cell_contents, instance_slot
 from d2s.conversion import is_made_inside
 from d2s.errors import StagingError
 from d2s.static import METHODS, StaticFunction, method
