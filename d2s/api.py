@@ -11,7 +11,7 @@ from d2s import backends, conversion
 from d2s.errors import boundary
 from d2s.options import Options, options
 from d2s.report import Report
-from d2s.static import BoundStatic, StaticFunction, method, parts, plain
+from d2s.static import BoundStatic, StaticFunction, is_static_method, method, parts, plain
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -65,7 +65,10 @@ def _to_static(chosen: Options, function: Any) -> Any:
         return function if chosen.is_plain else _to_static(chosen, function.original)
     if isinstance(function, _DESCRIPTORS):
         return _inside(function, functools.partial(_to_static, chosen))
-    if isinstance(function, types.MethodType) and isinstance(function.__func__, StaticFunction):
+    call = getattr(type(function), "__call__", None)
+    if isinstance(call, StaticFunction):
+        function = BoundStatic(call, function)  # an object whose class has decorated its `__call__`
+    if is_static_method(function):
         if chosen.is_plain:
             return BoundStatic(function.__func__, function.__self__)
         function = plain(function)

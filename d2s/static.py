@@ -129,9 +129,14 @@ def method(function: Any, instance: Any) -> Any:
     return kind(function, instance)
 
 
+def is_static_method(function: Any) -> bool:
+    """Whether this is a static function with its object; Equinox makes methods of its own."""
+    return isinstance(getattr(function, "__func__", None), StaticFunction)
+
+
 def plain(function: Any) -> Any:
     """The function that a static one was made from, bound as that; any other is itself."""
-    if isinstance(function, types.MethodType) and isinstance(function.__func__, StaticFunction):
+    if is_static_method(function):
         return BoundStatic(function.__func__, function.__self__).original
     return function.original if isinstance(function, StaticFunction) else function
 
@@ -156,7 +161,7 @@ def parts(function: Any) -> tuple[types.FunctionType, tuple[Any, ...], dict[str,
                 )
             conversion.conversion_of(function)
         return function, (), {}
-    if isinstance(function, types.MethodType):
+    if isinstance(function, types.MethodType) or is_static_method(function):
         plain, bound, keywords = parts(function.__func__)
         return plain, (*bound, function.__self__), keywords
     if isinstance(function, functools.partial):
@@ -165,7 +170,7 @@ def parts(function: Any) -> tuple[types.FunctionType, tuple[Any, ...], dict[str,
     if isinstance(function, StaticFunction):
         return parts(function.original)
     call = type(function).__call__ if callable(function) else None
-    if isinstance(call, types.FunctionType) and not isinstance(function, type):
+    if isinstance(call, types.FunctionType | StaticFunction) and not isinstance(function, type):
         plain, bound, keywords = parts(call)
         return plain, (*bound, function), keywords
     if isinstance(function, type):

@@ -7,6 +7,7 @@ import inspect
 import pickle
 import types
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -171,6 +172,31 @@ def test_methods():
     assert net.run.original(x) == 6.0 and net.run.options is Net.run.options
 
 
+def test_methods_of_modules():
+    """Equinox makes bound methods of its own; `d2s` takes them for what they are."""
+
+    class Module(eqx.Module):
+        w: jax.Array
+
+        @d2s.to_static(checks="nan")
+        def __call__(self, x):
+            y = x * self.w if x > 0 else x
+            return y
+
+        @d2s.to_static
+        def step(self, x):
+            y = x * self.w if x > 0 else x
+            return y
+
+    module, x = Module(jnp.float32(3.0)), jnp.float32(2.0)
+    assert module.step(x) == module(x) == 6.0
+    assert d2s.explain(module.step, x)[0].became == "lax.cond"
+    assert d2s.to_static(module.step).watch("y")(x)["y"] == [6.0]
+    static = d2s.to_static(module)
+    assert static(x) == 6.0 and static.options.checks == ("nan",)
+    assert d2s.convert(module)(2.0) == 6.0 and "d2s.cond" in d2s.to_code(module)
+
+
 def test_methods_of_classes():
     x = jnp.float32(2.0)
     assert Net.scaled(x) == Net().scaled(x) == 4.0
@@ -241,12 +267,36 @@ def test_reasons():
     info = static.cache_info()
     reasons = [graph.reason for graph in info.graphs]
     assert reasons[0] == "the first call"
-    assert reasons[1] == "inputs of other types: float32[2] became float32[3]"
-    assert "'a' became 'b'" in reasons[2]
+    assert reasons[1] == "another type: x: float32[2] became float32[3]"
+    assert reasons[2].startswith("another static value: kind: 'a' became 'b'")
     assert any("the value of a Python number is needed" in reason for reason in reasons)
     assert any("changed" in reason or "'large' became 'small'" in reason for reason in reasons)
     name = static.function.__qualname__
     assert str(info).startswith(f"{name}: {len(reasons)} graphs built\n1. (")
+
+
+def test_reasons_name_the_argument():
+    @d2s.to_static
+    def f(first, *rest, scale=1.0, **named):
+        return first["x"] * scale + sum(rest) + sum(named.values())
+
+    x = jnp.ones(2)
+    calls = [
+        (({"x": x},), {}),
+        (({"x": x, "y": 1.0},), {}),
+        (({"x": x}, x), {}),
+        (({"x": x}, jnp.ones(1)), {}),
+        (({"x": x}, 2.0), {}),
+        (({"x": x},), {"scale": x, "other": x}),
+        (({"x": x},), {"scale": x, "other": 2.0}),
+    ]
+    for args, kwargs in calls:
+        f(*args, **kwargs)
+    reasons = [graph.reason for graph in f.cache_info().graphs]
+    assert reasons[1] == "first: a dict with other entries"
+    assert reasons[3] == "another type: rest[0]: float32[2] became float32[1]"
+    assert reasons[4] == "another kind: rest[0]: an array became a Python float"
+    assert reasons[6] == "another kind: other: an array became a Python float"
 
 
 # -- values inside --------------------------------------------------------------------------------

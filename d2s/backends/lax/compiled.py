@@ -26,15 +26,14 @@ from d2s.backends.lax.inspection import (
     Graph,
     Inspected,
     looked,
-    other_types,
     shown,
     structs,
-    why,
 )
 from d2s.backends.lax.keys import Changing, Number, exact_key
 from d2s.backends.lax.nans import checked
 from d2s.backends.lax.reach import Place, Reach
 from d2s.backends.lax.reader import reader
+from d2s.backends.lax.reasons import Span, other_types, spans, why
 from d2s.backends.lax.regions import (
     Escaped,
     is_raised_by_user,
@@ -112,6 +111,8 @@ class _Entry:
         #: why the next graph is built; empty when only the types of the leaves are others
         self.reason = reason
         self.inputs: tuple[str, ...] = ()
+        #: the arguments behind its key and leaves; None where leaves are left out
+        self.arguments: list[Span] | None = None
         #: leaves whose memory the graph may use
         self.donated = donated
         #: positions of Python numbers whose value turned out to be needed
@@ -259,10 +260,12 @@ class Compiled(Inspected):
                     entry = self._entries.get(key)
                     if entry is None:
                         self._warn_of_many(key)
-                        reason = why(self._built, key)
+                        known = spans(self.function, args, kwargs, self._reach.pins)
+                        reason = why(self._built, key, known)
                         entry = self._entries[key] = _Entry(
                             self, key, taken.places, reason, taken.donated
                         )
+                        entry.arguments = known
             self._remember(args, kwargs, entry)
             try:
                 with self._lock if entry.calls_back else nullcontext():
@@ -510,7 +513,7 @@ class Compiled(Inspected):
 
     def _note(self, entry: _Entry, inputs: tuple[str, ...]) -> None:
         """Remember that a graph was built, and why."""
-        reason = entry.reason or other_types(entry.inputs, inputs)
+        reason = entry.reason or other_types(entry.inputs, inputs, entry.arguments)
         self._cache.graphs.append(Graph(inputs, reason))
         logger.debug("%s: a graph for (%s): %s", self._name, ", ".join(inputs), reason)
         entry.reason, entry.inputs = "", inputs

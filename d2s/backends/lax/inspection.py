@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,6 @@ import numpy as np
 
 from d2s import conversion, record, report
 from d2s.backends.lax.dtypes import type_of
-from d2s.backends.lax.keys import Changing, Itself, Node, Static
 from d2s.backends.lax.printing import Asked
 from d2s.errors import Error, boundary
 from d2s.observing import Watched, observed
@@ -218,39 +217,6 @@ def structs(value: Any, sizes: Mapping[str, int] | None = None, default: int = S
 
 def shown(leaves: Sequence[Any]) -> tuple[str, ...]:
     return tuple(str(type_of(leaf)) for leaf in leaves)
-
-
-def other_types(before: tuple[str, ...], now: tuple[str, ...]) -> str:
-    """The reason for a graph when everything but the types of inputs is as it was."""
-    changed = [f"{a} became {b}" for a, b in zip(before, now, strict=False) if a != b]
-    return f"inputs of other types: {', '.join(changed)}" if changed else "it was built again"
-
-
-def why(built: Iterable[tuple[Any, ...]], now: tuple[Any, ...]) -> str:
-    """The reason for a graph with another key: where it differs from the one most like it."""
-    likes = [[pair for pair in zip(key, now, strict=False) if pair[0] != pair[1]] for key in built]
-    if not likes:
-        return "the first call"
-    for old, new in min(reversed(likes), key=len):
-        if isinstance(old, Static) and isinstance(new, Static):
-            return f"a value that is static: {old.value!r} became {new.value!r}"
-        if isinstance(old, Node) and isinstance(new, Node) and old.kind is new.kind:
-            return f"a {old.kind.__name__} with other entries"
-        return f"{_token(old)} became {_token(new)}"
-    return "it reaches other objects"
-
-
-def _token(token: Any) -> str:
-    if isinstance(token, type):
-        is_array = issubclass(token, jax.Array | np.ndarray)
-        return "an array" if is_array else f"a Python {token.__name__}"
-    if isinstance(token, Static | Itself):
-        return repr(token.value)
-    if isinstance(token, Changing):
-        return "a number that changes"
-    if isinstance(token, Node):
-        return f"a {token.kind.__name__}"
-    return "an object"
 
 
 def _compile(entry: Any, leaves: Sequence[Any]) -> jax.stages.Compiled:
