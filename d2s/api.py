@@ -65,7 +65,7 @@ def _to_static(chosen: Options, function: Any) -> Any:
         return function if chosen.is_plain else _to_static(chosen, function.original)
     if isinstance(function, _DESCRIPTORS):
         return _inside(function, functools.partial(_to_static, chosen))
-    call = getattr(type(function), "__call__", None)
+    call = type(function).__call__ if callable(function) else None
     if isinstance(call, StaticFunction):
         function = BoundStatic(call, function)  # an object whose class has decorated its `__call__`
     if is_static_method(function):
