@@ -95,3 +95,18 @@ def test_commands_in_the_documents_run(command, tmp_path, monkeypatch, capsys):
         assert main([a for a in arguments if a != "--check"]) == 0
     assert main(arguments) == 0
     assert capsys.readouterr()
+
+
+SESSIONS = [
+    pytest.param(*block.text.split("\n", 1), id=f"{path.name}-{n}")
+    for path in DOCUMENTS
+    for n, block in enumerate(blocks(path.read_text()))
+    if block.language == "text" and re.match(r"\$ d2s .*samples/", block.text)
+]
+
+
+@pytest.mark.parametrize("command, output", SESSIONS)
+def test_sessions_in_the_documents(command, output, monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    main(shlex.split(command)[2:])
+    assert capsys.readouterr().out.strip() == output.strip()

@@ -275,6 +275,18 @@ def test_reasons():
     assert str(info).startswith(f"{name}: {len(reasons)} graphs built\n1. (")
 
 
+def test_graphs_can_be_forgotten():
+    @d2s.to_static
+    def f(x):
+        return x + 1
+
+    assert f(1.0) == f(1.0) == 2.0 and len(f.cache_info()) == 1
+    f.clear_cache()
+    assert len(f.cache_info()) == 0
+    assert f(1.0) == 2.0
+    assert [graph.reason for graph in f.cache_info().graphs] == ["the first call"]
+
+
 def test_reasons_name_the_argument():
     @d2s.to_static
     def f(first, *rest, scale=1.0, **named):

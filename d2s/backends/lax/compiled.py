@@ -526,6 +526,12 @@ class Compiled(Inspected):
     def cache_info(self) -> CacheInfo:
         return CacheInfo(self._name, list(self._cache.graphs))
 
+    def clear_cache(self) -> None:
+        with self._lock:
+            self._forget()
+            self._built.clear()
+            self._cache.graphs.clear()
+
     @contextmanager
     def _running(self) -> Iterator[None]:
         before, _tracing.running = _tracing.running, {*_tracing.running, self}

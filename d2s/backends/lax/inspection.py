@@ -174,6 +174,10 @@ class Inspected(StaticFunction):
         """Every graph that was built so far, with the reason."""
         raise NotImplementedError  # pragma: no cover - the engine knows its graphs
 
+    def clear_cache(self) -> None:
+        """Forget all graphs; the next call builds one again."""
+        raise NotImplementedError  # pragma: no cover - the engine knows its graphs
+
     def copy(self, function: Any) -> StaticFunction:
         """A static function with the options of this one that runs another converted function."""
         raise NotImplementedError  # pragma: no cover - the engine knows how

@@ -34,7 +34,7 @@ def branch(
         if not became:
             became, why = "no branch", f"{why}, but both sides do the same"
         elif became == "lax.select":
-            why = f"{why}, and both sides have their values already"
+            why = f"{why}; both values are there"
         values = [value] if len(names) == 1 else value if names else []
         found = carried(names, values, sides=2) + carried(labels, contents, sides=2)
         note(became, why, found)
