@@ -104,6 +104,9 @@ class BoundStatic:
         found = getattr(self.__func__, name)
         return functools.partial(found, self.__self__) if name in self.__func__.LOOKS else found
 
+    def __dir__(self) -> list[str]:
+        return dir(self.__func__)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, types.MethodType):
             return NotImplemented

@@ -212,6 +212,7 @@ def test_a_bound_static_function_is_a_method():
     assert isinstance(net.run, types.MethodType) and inspect.ismethod(net.run)
     assert str(inspect.signature(net.run)) == "(x)" and net.run.__doc__ == "Scaled."
     assert net.run == net.run and net.run != Net().run and len({net.run, net.run}) == 1
+    assert {"jaxpr", "explain", "watch", "code"} <= set(dir(net.run))
     assert net.run.__name__ == "run" and repr(net.run).startswith("<static Net.run of <")
     copied = copy.deepcopy(net.run)
     assert copied.__self__ is not net and copied(1.0) == 3.0
