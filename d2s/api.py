@@ -8,15 +8,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from d2s import backends, conversion
+from d2s.errors import boundary
 from d2s.options import Options, options
 from d2s.report import Report
-from d2s.static import StaticFunction, parts
+from d2s.static import BoundStatic, StaticFunction, is_static_method, method, parts, plain
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+@boundary
 def to_static(
-    function: Any = None,
+    fn: Any = None,
     *,
     input_spec: Any = None,
     static_argnums: int | Sequence[int] | None = None,
@@ -52,25 +54,30 @@ def to_static(
         compiler_options=compiler_options,
         backend=backend,
     )
-    if function is None:
+    if fn is None:
         return functools.partial(_to_static, chosen)
-    return _to_static(chosen, function)
+    return _to_static(chosen, fn)
 
 
+@boundary
 def _to_static(chosen: Options, function: Any) -> Any:
     if isinstance(function, StaticFunction):
         return function if chosen.is_plain else _to_static(chosen, function.original)
     if isinstance(function, _DESCRIPTORS):
         return _inside(function, functools.partial(_to_static, chosen))
-    if isinstance(function, types.MethodType) and isinstance(function.__func__, StaticFunction):
+    call = type(function).__call__ if callable(function) else None
+    if isinstance(call, StaticFunction):
+        function = BoundStatic(call, function)  # an object whose class has decorated its `__call__`
+    if is_static_method(function):
         if chosen.is_plain:
-            return function
-        function = types.MethodType(function.__func__.original, function.__self__)
+            return BoundStatic(function.__func__, function.__self__)
+        function = plain(function)
     if conversion.runs_later(function) and conversion.runs_as_it_is(function):
         return function
     return backends.backend(chosen.backend).compile(function, chosen)
 
 
+@boundary
 def convert(function: F) -> F:
     """The rewritten function alone: runs on plain values, composes with jax's transformations."""
     if isinstance(function, StaticFunction):
@@ -79,21 +86,21 @@ def convert(function: F) -> F:
         return cast(F, _inside(function, convert))
     if conversion.runs_later(function) and conversion.runs_as_it_is(function):  # type: ignore[arg-type]
         return function
-    plain, bound, keywords = parts(function)
-    made = cast(F, conversion.converted(plain))
+    inner, bound, keywords = parts(function)
+    made = cast(F, conversion.converted(inner))
     if keywords or len(bound) > 1:
         return cast(F, functools.partial(made, *bound, **keywords))
     return cast(F, types.MethodType(made, bound[0])) if bound else made
 
 
+@boundary
 def trace(function: Callable[..., Any], *args: Any, **kwargs: Any) -> StaticFunction:
     """A static function by tracing alone, made at once for the example arguments.
 
     Nothing is converted. A branch or a loop that Python would decide by a run-time value is refused
     (D2S028): the graph would keep the decision for all other values.
     """
-    original = function.original if isinstance(function, StaticFunction) else function
-    traced = backends.backend("jax").trace(original)
+    traced = backends.backend("jax").trace(plain(function))
     traced(*args, **kwargs)
     return traced
 
@@ -108,26 +115,34 @@ def _inside(descriptor: Any, change: Callable[[Any], Any]) -> Any:
             part and change(part) for part in (descriptor.fget, descriptor.fset, descriptor.fdel)
         )
         return property(get, put, drop, descriptor.__doc__)
-    return type(descriptor)(change(descriptor.__func__))
+    kind = _ClassMethod if isinstance(descriptor, classmethod) else type(descriptor)
+    return kind(change(descriptor.__func__))
 
 
+class _ClassMethod(classmethod):  # type: ignore[type-arg]
+    """From Python 3.13 on, its own would not ask the function how it is bound."""
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return method(self.__func__, type(instance) if owner is None else owner)
+
+
+@boundary
 def to_code(function: Callable[..., Any]) -> str:
     """The generated source of a function."""
     if isinstance(function, StaticFunction):
         return to_code(function.original)
-    plain, _, _ = parts(function)
-    return conversion.source_of(plain)
+    inner, _, _ = parts(function)
+    return conversion.source_of(inner)
 
 
+@boundary
 def explain(function: Any, *args: Any, **kwargs: Any) -> Report:
     """What became of each control-flow statement of a function for such arguments, and why."""
-    static: Any = to_static(function)
-    if isinstance(static, types.MethodType):
-        static, args = static.__func__, (static.__self__, *args)
-    found: Report = static.explain(*args, **kwargs)
+    found: Report = to_static(function).explain(*args, **kwargs)
     return found
 
 
+@boundary
 def generated(function: F) -> F:
     """Mark a function whose text d2s has written: it is not converted again.
 
@@ -136,6 +151,7 @@ def generated(function: F) -> F:
     return cast(F, conversion.generated(cast(types.FunctionType, function)))
 
 
+@boundary
 def do_not_convert(function: F) -> F:
     """Leave a function alone wherever converted code calls it."""
     marked: F = conversion.skip(function)

@@ -101,7 +101,7 @@ def conversion_of(function: types.FunctionType) -> Conversion:
                     known = error
                 _conversions.put(function.__code__, known)
     if isinstance(known, ConversionError):
-        raise known.with_traceback(None)
+        raise known.again()
     return cast(Conversion, known)
 
 
@@ -214,6 +214,14 @@ def generated(function: types.FunctionType) -> types.FunctionType:
                 _written.put(code, plain)
                 _register(code)
             function.__code__ = code
+    return function
+
+
+def made_here(function: types.FunctionType) -> types.FunctionType:
+    """A function of d2s's own that runs in the place of one of the user's."""
+    if _made.get(function.__code__) is None:
+        _register(function.__code__)
+    function.__dict__[_ORIGIN] = function.__code__
     return function
 
 

@@ -6,11 +6,20 @@ mismatch next to each other and ends with what to write instead.
 
 from __future__ import annotations
 
+import functools
+import itertools
 import linecache
 import os
+import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import ParamSpec, TypeVar
+
+#: the file of a place that nobody knows
+UNKNOWN = "<unknown>"
+#: longer lines are shown in part
+_WIDTH = 160
 
 
 @dataclass(frozen=True)
@@ -29,8 +38,15 @@ class Site:
 
     def excerpt(self) -> str:
         """The source line with a caret under the place, in the layout of a traceback."""
-        head = f'  File "{self.filename}", line {self.line}, in {self.function}'
-        return "\n".join([head, *self.marked()])
+        cell = notebook_cell(self.filename)
+        place = cell or f'File "{self.filename}"'
+        return "\n".join([f"  {place}, line {self.line}, in {self.function}", *self.marked()])
+
+    def characters(self) -> tuple[int, int]:
+        """The columns, which Python counts in bytes."""
+        raw = self.text.encode()
+        begin, end = (len(raw[:n].decode(errors="replace")) for n in (self.column, self.end_column))
+        return begin, end
 
     def marked(self) -> list[str]:
         """The line and the carets below it; nothing when the file is not there."""
@@ -39,10 +55,21 @@ class Site:
             return []
         stripped = text.lstrip()
         shift = len(text) - len(stripped)
-        start = max(self.column - shift, 0)
-        width = max(self.end_column - self.column, 1) if self.end_column else len(stripped)
-        marks = " " * start + "^" * min(width, max(len(stripped) - start, 1))
-        return [f"    {stripped}", f"    {marks}"]
+        begin, end = self.characters()
+        start = max(begin - shift, 0)
+        width = max(end - begin, 1) if end else len(stripped)
+        first = max(start - _WIDTH // 2, 0) if len(stripped) > _WIDTH else 0
+        shown = stripped[first : first + _WIDTH]
+        marks = " " * (start - first) + "^" * min(width, max(len(shown) - start + first, 1))
+        return [f"    {shown}", f"    {marks}"]
+
+
+def notebook_cell(filename: str) -> str:
+    """The cell of a notebook behind the name of a file, as IPython calls it; empty for files."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    number = getattr(getattr(shell, "compile", None), "_filename_map", {}).get(filename)
+    return "" if number is None else f"Cell In[{number}]"
 
 
 @dataclass(frozen=True)
@@ -108,19 +135,42 @@ class Error(Exception):
         if code is not None:
             self.code = code
         self.what, self.site, self.fix, self.sides = what, site, fix, sides
-        parts = [f"{self.code}: {what}"]
-        width = max((len(side.when) for side in sides), default=0) + 1
-        parts += [f"  {side.when + ':':<{width}} {side.what}" for side in sides]
-        if site is not None:
-            parts.append(site.excerpt())
-        parts += filter(None, (side.excerpt() for side in sides))
-        if fix:
-            parts.append(f"Write instead: {fix}")
-        super().__init__("\n".join(parts))
+        super().__init__(self._text())
+
+    def _text(self, with_site: bool = True) -> str:
+        parts = [f"{self.code}: {self.what}"]
+        width = max((len(side.when) for side in self.sides), default=0) + 1
+        parts += [f"  {side.when + ':':<{width}} {side.what}" for side in self.sides]
+        if self.site is not None and self.site.filename != UNKNOWN and with_site:
+            parts.append(self.site.excerpt())
+        parts += filter(None, (side.excerpt() for side in self.sides))
+        if self.fix:
+            parts.append(f"Write instead: {self.fix}")
+        return "\n".join(parts)
+
+    def locate(self, site: Site) -> None:
+        """Say where, if that is not known yet."""
+        if self.site is None:
+            self.site = site
+            self.args = (self._text(),)
+
+
+def wrong_option(what: str, fix: str) -> Error:
+    """An option, a mode or a specification that there is not."""
+    return Error(what, code="D2S033", fix=fix)
+
+
+def a(kind: type) -> str:
+    """A type with its article."""
+    name = kind.__name__
+    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
 
 
 class ConversionError(Error, SyntaxError):
-    """Raised before anything runs: the source cannot be converted."""
+    """Raised before anything runs: the source cannot be converted.
+
+    It is a `SyntaxError`, so that whoever shows it draws the line and the caret by himself.
+    """
 
     code = "D2S003"
 
@@ -128,7 +178,27 @@ class ConversionError(Error, SyntaxError):
         self, what: str, *, code: str | None = None, site: Site | None = None, fix: str = ""
     ) -> None:
         Error.__init__(self, what, code=code, site=site, fix=fix)
-        self.msg = str(self.args[0])
+        self._draw()
+
+    def _draw(self) -> None:
+        self.msg = self._text(with_site=False)
+        if self.site is not None:
+            self.filename, self.lineno = self.site.filename, self.site.line
+            self.text = self.site.text or None
+            begin, end = self.site.characters()
+            self.offset = begin + 1 if end else None
+            self.end_lineno, self.end_offset = self.lineno, end + 1
+
+    def locate(self, site: Site) -> None:
+        Error.locate(self, site)
+        self._draw()
+
+    def again(self) -> ConversionError:
+        """The same for another occasion."""
+        return type(self)(self.what, code=self.code, site=self.site, fix=self.fix)
+
+    def __str__(self) -> str:
+        return self._text()
 
 
 class StagingError(Error, TypeError):
@@ -167,28 +237,76 @@ class NanFound(Error, FloatingPointError):
 
 _OWN_FOLDERS = (os.path.join(os.path.dirname(os.path.abspath(__file__)), ""), "<frozen runpy>")
 
+P = ParamSpec("P")
+R = TypeVar("R")
 
-def without_own_frames(error: BaseException) -> BaseException:
-    """The exception with the frames of d2s and jax taken out of its traceback.
 
-    Set ``D2S_FULL_TRACEBACK=1`` to keep them.
+def boundary(function: Callable[P, R]) -> Callable[P, R]:
+    """A function that people call: what it raises seems to come from the line of the call."""
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            hide_own_frames(error)
+            raise
+
+    return call
+
+
+def hide_own_frames(error: BaseException) -> None:
+    """Take the frames of d2s and jax out of the traceback of an exception that is being handled.
+
+    A bare ``raise`` after it adds no frame of its own. What an error of d2s was made from is said
+    in its message, and not shown again. Set ``D2S_FULL_TRACEBACK=1`` to keep everything.
     """
+    caller = sys._getframe(2)
+    if isinstance(error, Error) and error.site is None and not _is_internal(caller.f_code):
+        error.locate(site_of(caller.f_code, caller.f_lineno, caller.f_lasti))
     if os.environ.get("D2S_FULL_TRACEBACK") == "1":
-        return error
+        return
     notes = getattr(error, "__notes__", None)
     if notes is not None:
         error.__notes__ = [n for n in notes if "JAX has removed" not in n and n.strip("-")]
         if not error.__notes__:
             del error.__notes__
+    if isinstance(error, Error) and error.__cause__ is not None:
+        error.__context__, error.__cause__ = error.__cause__, None
+        error.__suppress_context__ = True
+    frames = [f for f in _frames(error.__traceback__) if not _is_internal(f.tb_frame.f_code)]
+    if isinstance(error, Error) and len(frames) > _MANY_FRAMES:
+        # a deep nest or recursion; the message has the line
+        frames = frames[: _MANY_FRAMES // 3]
     kept: types.TracebackType | None = None
-    for frame in reversed(list(_frames(error.__traceback__))):
-        filename = frame.tb_frame.f_code.co_filename
-        if (
-            not filename.startswith(_OWN_FOLDERS)
-            and f"{os.sep}jax{os.sep}_src{os.sep}" not in filename
-        ):
-            kept = types.TracebackType(kept, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
-    return error.with_traceback(kept)
+    for frame in reversed(frames):
+        kept = types.TracebackType(kept, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+    error.__traceback__ = kept
+
+
+_MANY_FRAMES = 12
+
+
+def site_of(code: types.CodeType, line: int, instruction: int) -> Site:
+    """The place of an instruction; its columns, if it is on one line."""
+    positions = next(itertools.islice(code.co_positions(), instruction // 2, None), None)
+    start, end = 0, 0
+    if positions is not None and positions[0] == positions[1] == line:
+        start, end = positions[2] or 0, positions[3] or 0
+    return Site(code.co_filename, line, function_name(code), start, end)
+
+
+def function_name(code: types.CodeType) -> str:
+    """The function of the user's that a generated block belongs to."""
+    names = code.co_qualname.split(".<locals>.")
+    while len(names) > 1 and names[-1] == "<lambda>":
+        names.pop()
+    return names[-1].rpartition(".")[2]
+
+
+def _is_internal(code: types.CodeType) -> bool:
+    filename = code.co_filename
+    return filename.startswith(_OWN_FOLDERS) or f"{os.sep}jax{os.sep}_src{os.sep}" in filename
 
 
 def _frames(traceback: types.TracebackType | None) -> Iterator[types.TracebackType]:

@@ -10,6 +10,7 @@ import sys
 import sysconfig
 import types
 from functools import cache
+from typing import Any
 
 #: modules of array functions; the names given are the ones that take functions of the user's
 ARRAY_MODULES: dict[str, frozenset[str]] = {
@@ -125,3 +126,15 @@ def is_library_file(filename: str) -> bool:
         return False
     path = os.path.realpath(filename)
     return path.startswith(_LIBRARY_FOLDERS) and path not in _claimed
+
+
+@cache
+def is_library_class(kind: Any) -> bool:
+    """Whether a class belongs to Python or to an installed package."""
+    if kind.__module__ in ("builtins", "__main__"):
+        return bool(kind.__module__ == "builtins")
+    module = sys.modules.get(kind.__module__)
+    if module is None:
+        return False  # made by exec, or of a module that is not there any more
+    filename: str | None = getattr(module, "__file__", None)
+    return filename is None or is_library_file(filename)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from d2s.errors import Error
+from d2s.errors import boundary, wrong_option
 
 _KNOWN = ("static", "eager")
 
@@ -31,6 +31,7 @@ class Modes:
 _block: ContextVar[str | None] = ContextVar("d2s_mode", default=None)
 
 
+@boundary
 def set_mode(name: str) -> None:
     """Run all static functions of this process like that: ``"static"`` or ``"eager"``.
 
@@ -62,5 +63,5 @@ def is_eager() -> bool:
 def _checked(name: str, where: str) -> str:
     if name not in _KNOWN:
         known = " or ".join(f'"{known}"' for known in _KNOWN)
-        raise Error(f"{where}: there is no mode {name!r}", code="D2S033", fix=known)
+        raise wrong_option(f"{where}: there is no mode {name!r}", known)
     return name

@@ -6,6 +6,7 @@ A copy of the function tells each new value of the variables; the copy is conver
 from __future__ import annotations
 
 import difflib
+import functools
 import types
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
@@ -16,7 +17,7 @@ import gast
 
 from d2s import conversion
 from d2s.analysis.scopes import SCOPES, own_nodes
-from d2s.errors import Error
+from d2s.errors import Error, boundary
 from d2s.templates import quote
 
 _BODIES = ("body", "orelse", "finalbody")
@@ -31,7 +32,7 @@ class Seen:
     value: Any
 
     def __str__(self) -> str:
-        return f"line {self.line}: {self.name} = {self.value}"
+        return f"line {self.line}: {self.name} = {self.value!s}"
 
 
 @dataclass
@@ -45,7 +46,7 @@ class History:
         return [one.value for one in self.seen if one.name == name]
 
     def __str__(self) -> str:
-        return "\n".join([*map(str, self.seen), f"returned {self.value}"])
+        return "\n".join([*map(str, self.seen), f"returned {self.value!s}"])
 
     __repr__ = __str__
 
@@ -66,6 +67,11 @@ class Watched:
         #: what the last call saw, also if it failed
         self.last = History()
 
+    def bound_to(self, instance: Any) -> Watched:
+        """The same for a method of an object."""
+        return Watched(functools.partial(self._run, instance), self.names, self._finish)
+
+    @boundary
     def __call__(self, *args: Any, **kwargs: Any) -> History:
         self.last = History()
         token = _telling.set(self._hear)

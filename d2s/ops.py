@@ -354,7 +354,7 @@ def _call_as_it_is(function: Any, /, *args: Any, **kwargs: Any) -> Any:
     args, kwargs = _converted_arguments(function, args, kwargs)
     if backend.staging():
         backend.leave(function)
-        called = backend.around(function, _converted_argument)
+        called = backend.around(function, converted)
     try:
         result = called(*args, **kwargs)
         if called is not function or args is not given or getattr(function, "__closure__", None):
@@ -374,8 +374,8 @@ def _converted_arguments(
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments, converted where they will be called; others must stay what they are."""
     if takes_functions(function):
-        named = {name: _converted_argument(value) for name, value in kwargs.items()}
-        changed = tuple(map(_converted_argument, args))
+        named = {name: converted(value) for name, value in kwargs.items()}
+        changed = tuple(map(converted, args))
         same = all(a is b for a, b in zip(args, changed, strict=True))
         return (args if same else changed), named
     called = called_argument(function)
@@ -394,7 +394,8 @@ def _called(value: Any) -> Any:
     return fn(value)
 
 
-def _converted_argument(value: Any) -> Any:
+def converted(value: Any) -> Any:
+    """A function that library code is handed, converted; anything else as it is."""
     kind = type(value)
     if kind in (list, tuple):
         # some take a list of functions: one for each case

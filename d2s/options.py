@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from d2s.errors import Error
+from d2s import settings
+from d2s.errors import a, wrong_option
 
 #: what `checks=False` stands for
 OFF = "off"
 _CHECKS = ("nan", OFF)
-_LOOPS = ("auto", "roll", "unroll")
 
 
 @dataclass(frozen=True)
@@ -61,10 +61,14 @@ def options(**given: Any) -> Options:
     known = {field.name for field in fields(Options)}
     for name in given:
         if name not in known:
-            raise _wrong(f"to_static has no option {name!r}", f"one of {', '.join(sorted(known))}")
+            raise wrong_option(
+                f"to_static has no option {name!r}", f"one of {', '.join(sorted(known))}"
+            )
     given = {name: value for name, value in given.items() if value is not None}
     if given.get("checks") is False:
         given["checks"] = OFF
+    elif given.get("checks") is True:
+        given["checks"] = ()  # those of the program itself, which are always on
     for name, kind, what in (
         ("static_argnums", int, "positions"),
         ("donate_argnums", int, "positions"),
@@ -76,28 +80,22 @@ def options(**given: Any) -> Options:
             given[name] = _several(name, given[name], kind, what)
     for check in given.get("checks", ()):
         if check not in _CHECKS:
-            raise _wrong(f"there is no check {check!r}", f"one of {', '.join(_CHECKS)}")
-    bound = given.get("max_iterations", 1)
-    if type(bound) is not int or not 0 < bound < 2**31:
-        raise _wrong(f"max_iterations is {bound!r}", "a positive number")
-    if given.get("loops", "auto") not in _LOOPS:
-        raise _wrong(f"loops is {given['loops']!r}", f"one of {', '.join(_LOOPS)}")
+            raise wrong_option(f"there is no check {check!r}", f"one of {', '.join(_CHECKS)}")
+    settings.check(given.get("max_iterations"), given.get("loops"))
     if given.get("backend", "jax") not in ("jax", "python"):
-        raise _wrong(f"there is no backend {given['backend']!r}", '"jax" or "python"')
+        raise wrong_option(f"there is no backend {given['backend']!r}", '"jax" or "python"')
     if not isinstance(given.get("compiler_options", {}), Mapping):
-        raise _wrong(
+        raise wrong_option(
             "compiler_options is no dict", 'for example {"xla_cpu_enable_fast_math": True}'
         )
     return Options(**given) if given else PLAIN
 
 
 def _several(name: str, value: Any, kind: type, what: str) -> tuple[Any, ...]:
-    values = (value,) if isinstance(value, str | int) else tuple(value)
+    values = (
+        tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else (value,)
+    )
     for one in values:
         if type(one) is not kind:
-            raise _wrong(f"{name} has {one!r} in it", f"{what}, of type {kind.__name__}")
+            raise wrong_option(f"{name} has {one!r} in it", f"{what}, each {a(kind)}")
     return values
-
-
-def _wrong(what: str, fix: str) -> Error:
-    return Error(what, code="D2S033", fix=fix)

@@ -92,11 +92,14 @@ def _source_lines(function: types.FunctionType) -> tuple[str, ...]:
 
 
 def _no_source(function: types.FunctionType) -> ConversionError:
+    filename = function.__code__.co_filename
+    fix = "a function that is written in a file or in a cell of a notebook"
+    if filename == "<stdin>":
+        fix += "; before Python 3.13 the prompt keeps no source, IPython does"
     return ConversionError(
-        f"there is no source text for {function.__qualname__} ({function.__code__.co_filename})",
+        f"there is no source text for {function.__qualname__} ({filename})",
         code="D2S001",
-        fix="define the function in a file or a notebook cell, or wrap it in "
-        "d2s.do_not_convert to run it as it is",
+        fix=fix,
     )
 
 

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 
+from d2s.errors import notebook_cell
 from d2s.record import Carried, Note
 
 
@@ -78,6 +79,11 @@ class Report:
             lines.append("  no control flow")
         return "\n".join(lines)
 
+    def html(self) -> str:
+        """A page of its own."""
+        head = f"<!doctype html><meta charset='utf-8'><title>{html.escape(self.title)}</title>"
+        return f"{head}\n{self._repr_html_()}\n"
+
     def _repr_html_(self) -> str:
         """For notebooks; it works on light and on dark pages."""
         cells = "".join(map(_html_row, self.rows)) or "<tr><td>no control flow</td></tr>"
@@ -103,8 +109,14 @@ def report(title: str, notes: Iterable[Note], own: Iterable[tuple[Row, int]]) ->
     return Report(title, tuple(rows[key] for key in sorted(rows)))
 
 
+#: what loops become
+_LOOPS = ("lax.while_loop", "lax.scan", "unrolled")
+
+
 def _row(notes: list[Note]) -> Row:
     """A place that was met several times, in an unrolled loop say, is told in one row."""
+    loops = [note for note in notes if note.became.startswith(_LOOPS)]
+    notes = loops or notes  # how a loop was left is a branch behind it, at the same place
     ways: dict[str, list[Note]] = {}
     for note in notes:
         ways.setdefault(note.became, []).append(note)
@@ -171,7 +183,7 @@ def _change(one: Carried) -> str:
 
 def _short(filename: str) -> str:
     relative = os.path.relpath(filename)
-    return filename if relative.startswith("..") else relative
+    return notebook_cell(filename) or (filename if relative.startswith("..") else relative)
 
 
 _COLOURS = {"bold": "1", "dim": "2", "staged": "36", "python": "33"}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar, get_args
+
+from d2s.errors import boundary, wrong_option
 
 Loops = Literal["auto", "roll", "unroll"]
 T = TypeVar("T")
@@ -20,6 +22,15 @@ class _Settings(threading.local):
 _now = _Settings()
 
 
+def check(max_iterations: Any, loops: Any) -> None:
+    """Refuse what cannot be meant, wherever it is said."""
+    bound = 1 if max_iterations is None else max_iterations
+    if type(bound) is not int or not 0 < bound < 2**31:
+        raise wrong_option(f"max_iterations is {bound!r}", "a positive number")
+    if loops not in (None, *get_args(Loops)):
+        raise wrong_option(f"loops is {loops!r}", f"one of {', '.join(get_args(Loops))}")
+
+
 class options:
     """Settings for the loops inside a ``with`` block, those of functions it calls included.
 
@@ -30,11 +41,9 @@ class options:
                     graph, or an error), ``"unroll"``, or ``"auto"``
     """
 
+    @boundary
     def __init__(self, *, max_iterations: int | None = None, loops: Loops | None = None) -> None:
-        if max_iterations is not None and not 0 < max_iterations < 2**31:
-            raise ValueError(f"max_iterations={max_iterations}: a positive number is expected")
-        if loops not in (None, "auto", "roll", "unroll"):
-            raise ValueError(f"loops={loops!r}: 'auto', 'roll' or 'unroll' is expected")
+        check(max_iterations, loops)
         self._max_iterations, self._loops = max_iterations, loops
 
     def __enter__(self) -> None:

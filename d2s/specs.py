@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from d2s.errors import Error, Site
+from d2s.errors import Error, Side, Site, a, boundary, wrong_option
 
 _SHORT = {
     "bool": "bool",
@@ -58,15 +58,16 @@ class Spec:
         return Spec(self.dtype, tuple(shape), self.name)
 
 
+@boundary
 def spec(text: str, name: str = "") -> Spec:
     """The specification of an array: its dtype and, in brackets, its dimensions."""
     found = _TEXT.fullmatch(text) if isinstance(text, str) else None
     if found is None:
-        raise _wrong(f"{text!r} is not a specification", _EXAMPLE)
+        raise wrong_option(f"{text!r} is not a specification", _EXAMPLE)
     short, dims = found.groups()
     dtype = _SHORT.get(short) or (short if short in _LONG else None)
     if dtype is None:
-        raise _wrong(f"{text!r}: there is no dtype {short}", f"one of {', '.join(_SHORT)}")
+        raise wrong_option(f"{text!r}: there is no dtype {short}", f"one of {', '.join(_SHORT)}")
     parts = [part.strip() for part in dims.split(",")] if dims and dims.strip() else []
     is_open = bool(parts) and parts[-1] == "..."
     shape = tuple(_dimension(part, text) for part in (parts[:-1] if is_open else parts))
@@ -78,11 +79,9 @@ def _dimension(part: str, text: str) -> int | str:
         return int(part)
     if part == "?" or part.isidentifier():
         return part
-    raise _wrong(f"{text!r}: {part!r} is no dimension", f"a number, a name, ? or ...; {_EXAMPLE}")
-
-
-def _wrong(what: str, fix: str) -> Error:
-    return Error(what, code="D2S033", fix=fix)
+    raise wrong_option(
+        f"{text!r}: {part!r} is no dimension", f"a number, a name, ? or ...; {_EXAMPLE}"
+    )
 
 
 class Engine(Protocol):
@@ -117,20 +116,21 @@ class Inputs:
         names = [
             p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
         ]
-        known = {p.name for p in parameters}
+        known = [p.name for p in parameters]
         if isinstance(given, Mapping):
             for name in given:
                 if name not in known:
                     what = f"input_spec: {label} has no argument {name!r}"
-                    raise _wrong(what, f"one of {', '.join(known)}")
+                    raise wrong_option(what, f"one of {', '.join(known)}")
             return {name: self._parsed(value) for name, value in given.items()}
         if not isinstance(given, list | tuple):
-            raise _wrong(
-                f"input_spec is {given!r}", "a list with one entry for each argument, or a dict"
+            raise wrong_option(
+                f"input_spec is {given!r}",
+                f"a list with one entry for each argument, such as [{given!r}], or a dict",
             )
         if len(given) > len(names):
             what = f"input_spec has {len(given)} entries; {label} takes {len(names)} arguments"
-            raise _wrong(what, "one entry for each argument, None for those of any type")
+            raise wrong_option(what, "one entry for each argument, None for those of any type")
         return {n: self._parsed(value) for n, value in zip(names, given, strict=False)}
 
     def _parsed(self, value: Any) -> Any:
@@ -145,7 +145,7 @@ class Inputs:
             return own
         if isinstance(value, list | tuple):
             return [self._parsed(part) for part in value]
-        raise _wrong(f"{value!r} is not a specification", _EXAMPLE)
+        raise wrong_option(f"{value!r} is not a specification", _EXAMPLE)
 
     def check(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         """Refuse arguments that do not fit, by name, with what was expected and what came."""
@@ -161,10 +161,12 @@ class Inputs:
                     for path, one, value in _pairs(name, wanted, bound.arguments[name]):
                         self._check_one(path, one, value, sizes)
         except _Unfit as unfit:
+            path, expected, got = unfit.args
             raise Error(
-                str(unfit),
+                f"the argument {path} does not fit its specification",
                 code="D2S032",
                 site=self._engine.where(),
+                sides=(Side("expected", expected), Side("got", got)),
                 fix="an argument of that type and shape, or another input_spec",
             ) from None
 
@@ -174,7 +176,7 @@ class Inputs:
         label = f"{path} ({wanted.name})" if wanted.name else path
         actual = self._engine.actual(value, wanted) if value is not _Missing else None
         if actual is None:
-            got = "nothing" if value is _Missing else f"a {type(value).__name__}"
+            got = "nothing" if value is _Missing else _described(value)
             raise _unfit(label, str(wanted), got)
         dtype, shape = actual
         got = str(Spec(dtype, shape))
@@ -217,11 +219,15 @@ def _pairs(path: str, wanted: Any, value: Any) -> Iterator[tuple[str, Spec, Any]
     else:
         items = value if isinstance(value, list | tuple) else ()
         if len(items) != len(wanted):
-            got = f"a {type(value).__name__}" + (f" of {len(items)}" if items else "")
+            got = _described(value) + (f" of {len(items)}" if items else "")
             raise _unfit(path, f"{len(wanted)} entries", got)
         for n, (inner, item) in enumerate(zip(wanted, items, strict=True)):
             yield from _pairs(f"{path}[{n}]", inner, item)
 
 
 def _unfit(path: str, expected: str, got: str) -> _Unfit:
-    return _Unfit(f"the argument {path} does not fit: expected {expected}, got {got}")
+    return _Unfit(path, expected, got)
+
+
+def _described(value: Any) -> str:
+    return "None" if value is None else a(type(value))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 import types
-from typing import Any
+from typing import Any, cast
 
 from d2s import conversion
-from d2s.errors import ConversionError
+from d2s.errors import ConversionError, hide_own_frames
 from d2s.libraries import is_library_file
 from d2s.options import PLAIN, Options
 from d2s.recursion import deep
@@ -20,6 +21,9 @@ class StaticFunction:
     ``original`` is the plain function, ``code`` the generated source, ``options`` what was asked
     for.
     """
+
+    #: methods that take the arguments of a call
+    LOOKS: frozenset[str] = frozenset()
 
     def __init__(self, original: Any, options: Options = PLAIN) -> None:
         plain, self.bound, self.keywords = parts(original)
@@ -44,14 +48,100 @@ class StaticFunction:
         return path if found is self else (_compiled, (self.original, self.options))
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        return self if instance is None else types.MethodType(self, instance)
+        return self if instance is None else BoundStatic(self, instance)
 
     @property
     def code(self) -> str:
         return conversion.source_of(self.function)
 
+    @property
+    def source(self) -> str:
+        """The source of the original function."""
+        plain: Any = getattr(self.function, "__wrapped__", self.function)
+        return conversion.original_source(plain)
+
     def __repr__(self) -> str:
         return f"<static {self.function.__qualname__}>"
+
+
+class BoundStatic:
+    """A static function as a method of an object: what looks at a call gets the object, too.
+
+    To everybody who asks, it is a method: `inspect`, `isinstance`, and all of d2s.
+    """
+
+    __slots__ = ("__func__", "__self__", "__weakref__")
+    __func__: StaticFunction
+    __self__: Any
+
+    def __init__(self, function: StaticFunction, instance: Any) -> None:
+        self.__func__, self.__self__ = function, instance
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return self.__func__(self.__self__, *args, **kwargs)
+        except Exception as error:
+            hide_own_frames(error)
+            raise
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return types.MethodType
+
+    @property
+    def __doc__(self) -> Any:  # type: ignore[override]
+        return self.__func__.__doc__
+
+    @property
+    def original(self) -> Any:
+        return self.__func__.original.__get__(self.__self__)
+
+    def watch(self, *names: str) -> Any:
+        watched: Any = self.__func__
+        return watched.watch(*names).bound_to(self.__self__)
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.__func__, name)
+        return functools.partial(found, self.__self__) if name in self.__func__.LOOKS else found
+
+    def __dir__(self) -> list[str]:
+        return dir(self.__func__)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, types.MethodType):
+            return NotImplemented
+        return self.__self__ is other.__self__ and self.__func__ is other.__func__
+
+    def __hash__(self) -> int:
+        return hash((id(self.__self__), self.__func__))
+
+    def __reduce__(self) -> Any:
+        return getattr, (self.__self__, self.__func__.__name__)
+
+    def __repr__(self) -> str:
+        return f"<static {self.__func__.function.__qualname__} of {self.__self__!r}>"
+
+
+#: the kinds of methods
+METHODS = (types.MethodType, BoundStatic)
+
+
+def method(function: Any, instance: Any) -> Any:
+    """A function as a method of an object."""
+    kind = BoundStatic if isinstance(function, StaticFunction) else types.MethodType
+    return kind(function, instance)
+
+
+def is_static_method(function: Any) -> bool:
+    """Whether this is a static function with its object; Equinox makes methods of its own."""
+    return isinstance(getattr(function, "__func__", None), StaticFunction)
+
+
+def plain(function: Any) -> Any:
+    """The function that a static one was made from, bound as that; any other is itself."""
+    if is_static_method(function):
+        return BoundStatic(function.__func__, function.__self__).original
+    return function.original if isinstance(function, StaticFunction) else function
 
 
 def _compiled(original: Any, options: Options) -> Any:
@@ -62,19 +152,19 @@ def _compiled(original: Any, options: Options) -> Any:
 
 def parts(function: Any) -> tuple[types.FunctionType, tuple[Any, ...], dict[str, Any]]:
     """The Python function behind a callable, and the arguments it is bound to."""
+    if _is_wrapper(function):
+        return _calling(function), (), {}
     if isinstance(function, types.FunctionType):
-        if is_library_file(function.__code__.co_filename) and not conversion.is_made_by_d2s(
-            function
-        ):
-            raise ConversionError(
-                f"{function.__module__}.{function.__qualname__} belongs to a library",
-                code="D2S001",
-                fix="a function of your own that calls it: d2s converts what you hand to it",
-            )
         if not conversion.is_made_by_d2s(function):
+            if is_library_file(function.__code__.co_filename):
+                raise ConversionError(
+                    f"{function.__module__}.{function.__qualname__} belongs to a library",
+                    code="D2S001",
+                    fix="a function of your own that calls it: d2s converts what you hand to it",
+                )
             conversion.conversion_of(function)
         return function, (), {}
-    if isinstance(function, types.MethodType):
+    if isinstance(function, types.MethodType) or is_static_method(function):
         plain, bound, keywords = parts(function.__func__)
         return plain, (*bound, function.__self__), keywords
     if isinstance(function, functools.partial):
@@ -83,7 +173,7 @@ def parts(function: Any) -> tuple[types.FunctionType, tuple[Any, ...], dict[str,
     if isinstance(function, StaticFunction):
         return parts(function.original)
     call = type(function).__call__ if callable(function) else None
-    if isinstance(call, types.FunctionType) and not isinstance(function, type):
+    if isinstance(call, types.FunctionType | StaticFunction) and not isinstance(function, type):
         plain, bound, keywords = parts(call)
         return plain, (*bound, function), keywords
     if isinstance(function, type):
@@ -92,8 +182,41 @@ def parts(function: Any) -> tuple[types.FunctionType, tuple[Any, ...], dict[str,
             code="D2S001",
             fix="d2s.to_static above its methods, or on an object of the class",
         )
+    inner = getattr(function, "__wrapped__", None)
+    if isinstance(inner, types.FunctionType):
+        return parts(inspect.unwrap(inner))  # says to whom it belongs
     raise ConversionError(
         f"{function!r} is not a Python function",
         code="D2S001",
         fix="a function, a method, a lambda or a callable object whose source is Python",
     )
+
+
+def _is_wrapper(function: Any) -> bool:
+    """Whether a library made this around a function of the user's: `jax.grad(f)`, `jax.jit(f)`."""
+    inner = getattr(function, "__wrapped__", None)
+    if inner is None or isinstance(function, StaticFunction | types.MethodType | type):
+        return False
+    own = function if isinstance(function, types.FunctionType) else type(function).__call__
+    if isinstance(own, types.FunctionType) and (
+        conversion.is_made_by_d2s(own) or not is_library_file(own.__code__.co_filename)
+    ):
+        return False
+    inner = inspect.unwrap(plain(inner))
+    return isinstance(inner, types.FunctionType) and (
+        conversion.is_made_by_d2s(inner) or not is_library_file(inner.__code__.co_filename)
+    )
+
+
+def _calling(wrapper: Any) -> types.FunctionType:
+    """A function that calls a wrapper, as converted code would: what is inside is converted."""
+    from d2s import backends, ops
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        engine = backends.active()
+        made = ops.fn(wrapper) if engine.staging() else engine.around(wrapper, ops.converted)
+        return made(*args, **kwargs)
+
+    functools.update_wrapper(call, wrapper, updated=())
+    call.__wrapped__ = inspect.unwrap(plain(wrapper))  # type: ignore[attr-defined]
+    return conversion.made_here(cast(types.FunctionType, call))

@@ -17,7 +17,7 @@ import numpy as np
 from d2s.errors import Error
 
 
-class _TooLong(BaseException):
+class TooLong(BaseException):
     """A run did not end in time; no handler of the user's may catch it."""
 
 
@@ -41,9 +41,9 @@ def outcome(function: Callable[..., Any], args: Any, kwargs: Any, seconds: float
     printed = io.StringIO()
     value, failed = None, None
     try:
-        with contextlib.redirect_stdout(printed), _limit(seconds):
+        with contextlib.redirect_stdout(printed), limit(seconds):
             value = function(*args, **kwargs)
-    except _TooLong:
+    except TooLong:
         return None
     except Exception as error:
         failed = error
@@ -70,14 +70,14 @@ def _as_numpy(value: Any) -> Any:
 
 
 @contextlib.contextmanager
-def _limit(seconds: float) -> Iterator[None]:
+def limit(seconds: float) -> Iterator[None]:
     """Stop after some time, where the system can; a graph that runs is not stopped."""
     if not seconds or threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def stop(*_: object) -> None:
-        raise _TooLong
+        raise TooLong
 
     before = signal.signal(signal.SIGALRM, stop)
     signal.setitimer(signal.ITIMER_REAL, seconds)

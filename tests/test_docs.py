@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -12,29 +13,37 @@ import d2s
 from d2s.cli import main
 from d2s.errors import CODES
 
-from .documents import blocks, run
+from .documents import Block, blocks, run
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 #: the programs of this one are those of the manual, which has tests of its own
 MADE = ("errors.md",)
+#: a text right behind a program is what it prints, or the error it ends with
+END = Block("", "", "")
 BLOCKS = [
-    pytest.param(block, id=f"{path.name}-{n}")
+    pytest.param(block, after, id=f"{path.name}-{n}")
     for path in DOCUMENTS
     if path.name not in MADE
-    for n, block in enumerate(blocks(path.read_text()))
+    for n, (block, after) in enumerate(pairwise([*blocks(path.read_text()), END]))
     if block.language == "python"
 ]
 
 
-@pytest.mark.parametrize("block", BLOCKS)
-def test_code_in_the_documents_runs(block, tmp_path):
+@pytest.mark.parametrize("block, after", BLOCKS)
+def test_code_in_the_documents_runs(block, after, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     if not block.raises:
         run(block.text, tmp_path)
+        if after.language == "text":
+            assert capsys.readouterr().out.strip() == after.text.strip()
         return
     with pytest.raises(d2s.Error) as caught:
         run(block.text, tmp_path)
     assert caught.value.code == block.raises
+    if after.language == "text":
+        shown = str(caught.value).replace(str(tmp_path / "example.py"), "example.py")
+        assert after.text.rstrip().endswith(shown)
 
 
 def test_every_link_leads_somewhere():
@@ -86,3 +95,18 @@ def test_commands_in_the_documents_run(command, tmp_path, monkeypatch, capsys):
         assert main([a for a in arguments if a != "--check"]) == 0
     assert main(arguments) == 0
     assert capsys.readouterr()
+
+
+SESSIONS = [
+    pytest.param(*block.text.split("\n", 1), id=f"{path.name}-{n}")
+    for path in DOCUMENTS
+    for n, block in enumerate(blocks(path.read_text()))
+    if block.language == "text" and re.match(r"\$ d2s .*samples/", block.text)
+]
+
+
+@pytest.mark.parametrize("command, output", SESSIONS)
+def test_sessions_in_the_documents(command, output, monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    main(shlex.split(command)[2:])
+    assert capsys.readouterr().out.strip() == output.strip()

@@ -360,9 +360,10 @@ def test_functions_in_lists_are_converted_too():
     assert [float(static(jnp.int32(n), jnp.float32(-3))) for n in (0, 1)] == [3.0, -6.0]
 
 
-def test_what_jax_made_is_refused_with_a_word():
-    with pytest.raises(d2s.ConversionError, match="belongs to a library"):
-        d2s.to_static(jax.vmap(lambda x: x))
+def test_functions_of_libraries_are_refused_with_a_word():
+    for function in (jax.vmap(jnp.sin), jnp.linalg.norm, jax.nn.softplus):
+        with pytest.raises(d2s.ConversionError, match="belongs to a library"):
+            d2s.to_static(function)
 
 
 def reports(x):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import linecache
 from pathlib import Path
 
 import pytest
 
 import d2s
 from d2s import manual
-from d2s.errors import CODES
+from d2s.errors import CODES, Site
 
 from .documents import blocks, run
 
@@ -43,15 +44,37 @@ def test_what_to_write_instead_works(code, here):
         run(block.text, here)
 
 
-@pytest.mark.parametrize("code", sorted(set(CODES) - {"D2S001", "D2S031", "D2S033"}))
+@pytest.mark.parametrize("code", CODES)
 def test_the_error_shows_the_line(code, here):
-    """What has no source has no line."""
     (block,) = [block for block in PROGRAMS[code] if block.raises]
     with pytest.raises(d2s.Error) as caught:
         run(block.text, here)
     site = caught.value.site
     assert site is not None and Path(site.filename).suffix == ".py"
     assert code == "D2S002" or "^" in site.excerpt()
+
+
+@pytest.mark.parametrize("code", ["D2S010", "D2S011", "D2S012", "D2S013"])
+def test_both_sides_of_a_mismatch_are_shown(code, here):
+    (block,) = [block for block in PROGRAMS[code] if block.raises]
+    with pytest.raises(d2s.Error) as caught:
+        run(block.text, here)
+    text = str(caught.value).splitlines()
+    sides = caught.value.sides
+    assert len(sides) == 2 and sides[0].what != sides[1].what
+    for side in sides:
+        assert side.site is not None and side.site.column + 1 <= side.site.end_column
+        assert any(line.startswith(f"  {side.when}: ") for line in text)
+        at = text.index(f"  {side.when}, line {side.site.line}")
+        assert text[at + 1].strip() == side.site.text.strip() and set(text[at + 2]) == {" ", "^"}
+
+
+def test_a_long_line_is_shown_in_part():
+    text = "x = " + " + ".join(f"value_{n}" for n in range(200))
+    linecache.cache["long.py"] = (len(text), None, [text], "long.py")
+    start = text.index("value_150")
+    line, marks = Site("long.py", 1, "f", start, start + 9).marked()
+    assert len(line) < 200 and line[marks.index("^") : marks.rindex("^") + 1] == "value_150"
 
 
 def test_the_document_is_made_of_these_texts():

@@ -78,6 +78,46 @@ def test_on_everything_callable():
     assert found == [6.0] * 7
 
 
+def branching(w, x):
+    if w.sum() > 0:
+        return (w * x).sum()
+    return (w * w * x).sum()
+
+
+WRAPPERS = {
+    "jit": jax.jit,
+    "grad": jax.grad,
+    "value_and_grad": jax.value_and_grad,
+    "jacrev": jax.jacrev,
+    "checkpoint": jax.checkpoint,
+    "vmap": lambda f: jax.vmap(f, in_axes=(0, None)),
+    "twice": lambda f: jax.jit(jax.vmap(jax.grad(f), in_axes=(0, None))),
+    "of a static function": lambda f: jax.grad(d2s.to_static(f)),
+}
+
+
+@pytest.mark.parametrize("made", [d2s.to_static, d2s.convert])
+@pytest.mark.parametrize("name", WRAPPERS)
+def test_around_what_jax_has_wrapped(name, made):
+    """`jax.jit(jax.grad(loss))` is how people write it."""
+    wrap = WRAPPERS[name]
+    function = made(wrap(branching))
+    rows = name in ("vmap", "twice")
+    wrapped = wrap(d2s.convert(branching))
+    for sign in (1.0, -1.0):
+        w, x = sign * jnp.ones((2, 3) if rows else 3), jnp.arange(3.0)
+        got, expected = function(w, x), wrapped(w, x)
+        assert all(map(jnp.array_equal, jax.tree.leaves(got), jax.tree.leaves(expected)))
+
+
+def test_what_jax_has_wrapped_shows_the_function_inside():
+    static = d2s.to_static(jax.grad(branching))
+    assert "def branching(w, x):" in static.source and "d2s.cond" in static.code
+    assert static.explain(jnp.ones(3), jnp.ones(3))[0].became == "lax.cond"
+    with pytest.raises(d2s.Error, match="belongs to a library"):
+        d2s.to_static(jax.nn.softplus)
+
+
 @pytest.mark.parametrize("option", [{"static_argnums": 1}, {"static_argnames": "n"}])
 def test_static_arguments(option):
     static = d2s.to_static(power, **option)
@@ -137,6 +177,8 @@ def test_the_python_backend():
     "option",
     [
         {"static_argnums": "n"},
+        {"static_argnums": 1.5},
+        {"checks": 3},
         {"static_argnames": 1},
         {"donate_argnums": [0.5]},
         {"checks": "speed"},

@@ -105,6 +105,39 @@ def test_types_before_and_after_the_join():
     assert (y.name, y.before, y.after) == ("y", ("0.5", "0"), "float32[] (Python number)")
 
 
+class Net:
+    def __init__(self):
+        self.w = jnp.ones(3)
+        self.sums = {"n": jnp.float32(0)}
+
+    @d2s.to_static
+    def step(self, x):
+        total = 0
+        if x.sum() > 0:
+            self.w = self.w + x
+            self.sums["n"] = self.sums["n"] + 1
+
+        def add():
+            nonlocal total
+            total = total + 0.5
+
+        while self.w.sum() < 10:
+            self.w = self.w * 2
+            add()
+        return total
+
+
+def test_attributes_entries_and_shared_names_are_carried_too():
+    branch, loop = Net().step.explain(jnp.ones(3))
+    assert {c.name: c.after for c in branch.carried} == {
+        "self.w": "float32[3]",
+        "self.sums['n']": "float32[]",
+    }
+    carried = {c.name: (c.before, c.after) for c in loop.carried}
+    assert carried["self.w"] == (("float32[3]",), "float32[3]")
+    assert carried["total"] == (("int32[] (Python number)",), "float32[] (Python number)")
+
+
 def test_a_type_that_widens_in_a_loop():
     def f(x, n):
         while n > 0:
@@ -142,6 +175,18 @@ def test_a_statement_that_became_several_things():
     report = d2s.explain(f, jnp.float32(1.0))
     (row,) = rows_of(report, "if known")
     assert row.became == "Python (1x), lax.cond (1x)"
+
+
+def test_how_a_loop_was_left_is_no_row_of_its_own():
+    def f(x):
+        for n in range(50):
+            if x > 9:
+                return n
+            x = x * 2
+        raise ValueError("too small")
+
+    loop, branch = d2s.explain(f, jnp.float32(1.0))
+    assert loop.became == "lax.while_loop" and branch.became == "lax.cond"
 
 
 def test_only_the_last_round_of_a_loop_counts():

@@ -11,6 +11,8 @@ import keyword
 import linecache
 import os
 import re
+import subprocess
+import sys
 import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,6 +26,8 @@ from d2s.backends.lax import loops
 
 from .differential.harness import check
 from .test_parser import edit, load
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def agree(function: Any, *values: float, static: bool = True) -> None:
@@ -660,6 +664,36 @@ def test_a_notebook_cell(cells: None) -> None:
     agree(space["g"], 2.0, -2.0)
     space["k"] = 5.0
     agree(space["f"], 2.0, -2.0)
+
+
+def test_errors_name_the_cell_as_the_notebook_does(cells: None, monkeypatch) -> None:
+    name = "/tmp/ipykernel_7/123.py"
+    compiler = types.SimpleNamespace(_filename_map={name: 4})
+    ipython = types.SimpleNamespace(get_ipython=lambda: types.SimpleNamespace(compile=compiler))
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    static = d2s.to_static(cell("def f(x):\n    return {x: 1 if x > 0 else 2}\n", name)["f"])
+    with pytest.raises(d2s.Error) as caught:
+        static(jnp.ones(1)[0])
+    assert "\n  Cell In[4], line 2, in f\n    return {x: 1 if x > 0 else 2}\n" in str(caught.value)
+    report = d2s.explain(cell(BRANCH, name)["f"], jnp.ones(1)[0])
+    assert str(report).splitlines()[1] == "Cell In[4]"
+
+
+def test_the_prompt() -> None:
+    """Python keeps what is typed since 3.13; before, it is said what to do."""
+    typed = (
+        "import d2s, jax.numpy as jnp\n"
+        "def f(x): return x if x > 0 else -x\n\n"
+        "d2s.to_static(f)(jnp.float32(-2))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-i", "-q"], input=typed, capture_output=True, text=True, cwd=ROOT
+    )
+    if sys.version_info >= (3, 13):
+        assert "Array(2." in done.stdout
+    else:
+        assert "D2S001: there is no source text for f (<stdin>)" in done.stderr
+        assert "IPython does" in done.stderr and "d2s/" not in done.stderr
 
 
 def test_a_cell_run_again_under_its_name(cells: None) -> None:

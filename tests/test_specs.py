@@ -53,8 +53,12 @@ def total(x, y, scale=1.0):
 def refused(static, *args, **kwargs):
     with pytest.raises(d2s.Error) as caught:
         static(*args, **kwargs)
-    assert caught.value.code == "D2S032"
-    return caught.value.what
+    error = caught.value
+    assert error.code == "D2S032"
+    expected, got = error.sides
+    assert (expected.when, got.when) == ("expected", "got")
+    name = error.what.removesuffix(" does not fit its specification")
+    return f"{name}: expected {expected.what}, got {got.what}"
 
 
 def test_fitting_arguments():
@@ -67,14 +71,25 @@ def test_fitting_arguments():
 def test_what_does_not_fit_is_named():
     static = d2s.to_static(total, input_spec=["f32[b, 3]", "f32[b]"])
     assert refused(static, jnp.ones((2, 4)), jnp.ones(2)) == (
-        "the argument x does not fit: expected f32[b, 3], got f32[2, 4]"
+        "the argument x: expected f32[b, 3], got f32[2, 4]"
     )
     assert refused(static, jnp.ones((2, 3)), y=jnp.ones(5)) == (
-        "the argument y does not fit: expected f32[b] with b = 2, as in x, got f32[5]"
+        "the argument y: expected f32[b] with b = 2, as in x, got f32[5]"
     )
     assert "got i32[2, 3]" in refused(static, jnp.ones((2, 3), int), jnp.ones(2))
     assert "got f32[3]" in refused(static, jnp.ones(3), jnp.ones(2))
     assert "got a str" in refused(static, "text", jnp.ones(2))
+    assert "got an object" in refused(static, object(), jnp.ones(2))
+    assert "got None" in refused(static, None, jnp.ones(2))
+
+
+def test_expected_and_got_stand_below_each_other():
+    static = d2s.to_static(total, input_spec=["f32[b, 3]", "f32[b]"])
+    with pytest.raises(d2s.Error) as caught:
+        static(jnp.ones((2, 4)), jnp.ones(2))
+    lines = str(caught.value).splitlines()
+    assert lines[1:3] == ["  expected: f32[b, 3]", "  got:      f32[2, 4]"]
+    assert "static(jnp.ones((2, 4)), jnp.ones(2))" in lines[4]
 
 
 def test_forms():

@@ -81,8 +81,6 @@ def remembers(x):
     return x
 
 
-
-
 def test_a_change_of_a_global_list_happens_on_every_call():
     seen.clear()
     static = d2s.to_static(remembers)

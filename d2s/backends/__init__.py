@@ -9,7 +9,7 @@ from functools import cache
 from importlib import import_module
 
 from d2s.backends.protocol import Backend as Backend
-from d2s.errors import Error
+from d2s.errors import wrong_option
 
 _MODULES = {"python": "d2s.backends.python", "jax": "d2s.backends.lax"}
 
@@ -19,7 +19,7 @@ def backend(name: str) -> Backend:
     """The backend of that name, imported when first asked for."""
     if name not in _MODULES:
         known = ", ".join(sorted(_MODULES))
-        raise Error(f"there is no backend {name!r}", code="D2S030", fix=f"one of {known}")
+        raise wrong_option(f"there is no backend {name!r}", f"one of {known}")
     found: Backend = import_module(_MODULES[name]).BACKEND
     return found
 

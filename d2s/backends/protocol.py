@@ -13,6 +13,10 @@ from d2s.values import Maybe
 
 Handler = tuple[Any, Callable[[BaseException], Any]]
 Thunk = Callable[[], Any]
+#: a piece of the user's code as a function of the variables it needs
+Block = Callable[..., Any]
+#: the values of those variables
+State = tuple[Any, ...]
 
 
 class Backend(Protocol):
@@ -28,29 +32,17 @@ class Backend(Protocol):
         """Whether a graph is being built, so that values may be traced."""
         ...
 
-    def cond(
-        self,
-        test: Any,
-        then: Callable[..., Any],
-        orelse: Callable[..., Any],
-        state: tuple[Any, ...],
-    ) -> Any: ...
+    def cond(self, test: Any, then: Block, orelse: Block, state: State) -> Any: ...
 
     def decided(self) -> None:
         """Python has decided a branch; told only while a record is made."""
         ...
 
-    def while_loop(
-        self, test: Callable[..., Any], body: Callable[..., Any], state: tuple[Any, ...]
-    ) -> tuple[Any, ...]: ...
+    def while_loop(self, test: Block, body: Block, state: State) -> State: ...
 
     def for_loop(
-        self,
-        iterable: Iterable[Any],
-        body: Callable[..., Any],
-        state: tuple[Any, ...],
-        test: Callable[..., Any] | None,
-    ) -> tuple[Any, ...]: ...
+        self, iterable: Iterable[Any], body: Block, state: State, test: Block | None
+    ) -> State: ...
 
     def try_except(
         self, body: Thunk, handlers: tuple[Handler, ...], orelse: Thunk | None
@@ -58,13 +50,7 @@ class Backend(Protocol):
 
     def try_finally(self, body: Thunk, final: Thunk) -> None: ...
 
-    def switch(
-        self,
-        subject: Any,
-        cases: dict[int, Callable[..., Any]],
-        orelse: Callable[..., Any],
-        state: tuple[Any, ...],
-    ) -> Any:
+    def switch(self, subject: Any, cases: dict[int, Block], orelse: Block, state: State) -> Any:
         """The case whose integer the subject equals."""
         ...
 

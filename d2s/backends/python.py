@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from d2s.backends.protocol import Backend, Handler, Thunk
+from d2s.backends.protocol import Backend, Block, Handler, State, Thunk
 from d2s.errors import Error
 from d2s.frames import without_blocks
 from d2s.observing import Seen
@@ -53,21 +53,13 @@ class PythonBackend:
     def staging(self) -> bool:
         return False
 
-    def cond(
-        self,
-        test: Any,
-        then: Callable[..., Any],
-        orelse: Callable[..., Any],
-        state: tuple[Any, ...],
-    ) -> Any:
+    def cond(self, test: Any, then: Block, orelse: Block, state: State) -> Any:
         return then(*state) if test else orelse(*state)
 
     def decided(self) -> None:
         return None
 
-    def while_loop(
-        self, test: Callable[..., Any], body: Callable[..., Any], state: tuple[Any, ...]
-    ) -> tuple[Any, ...]:
+    def while_loop(self, test: Block, body: Block, state: State) -> State:
         if len(state) == 1:
             (one,) = state
             while test(one):
@@ -78,12 +70,8 @@ class PythonBackend:
         return state
 
     def for_loop(
-        self,
-        iterable: Iterable[Any],
-        body: Callable[..., Any],
-        state: tuple[Any, ...],
-        test: Callable[..., Any] | None,
-    ) -> tuple[Any, ...]:
+        self, iterable: Iterable[Any], body: Block, state: State, test: Block | None
+    ) -> State:
         if len(state) == 1:
             (one,) = state
             for item in iterable:
@@ -120,13 +108,7 @@ class PythonBackend:
             raise
         final()
 
-    def switch(
-        self,
-        subject: Any,
-        cases: dict[int, Callable[..., Any]],
-        orelse: Callable[..., Any],
-        state: tuple[Any, ...],
-    ) -> Any:
+    def switch(self, subject: Any, cases: dict[int, Block], orelse: Block, state: State) -> Any:
         for value, case in cases.items():
             if subject == value:
                 return case(*state)
@@ -239,6 +221,10 @@ class _Interpreted(StaticFunction):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*self.bound, *args, **{**self.keywords, **kwargs})
+
+    def __getattr__(self, name: str) -> Any:
+        text = f"{self!r} has no {name}: on the backend python there is no graph"
+        raise AttributeError(text, name=name, obj=self)
 
 
 BACKEND: Backend = PythonBackend()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from d2s.commands.files import plan, read
 from d2s.commands.mistakes import Mistake, from_syntax, say
+from d2s.commands.parsers import add_paths, declare
 from d2s.commands.progress import progress
 from d2s.rewrite import Refused, check
 
@@ -47,16 +48,8 @@ class Finding:
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Declare the command and its arguments."""
-    parser = commands.add_parser(
-        "check",
-        help=HELP,
-        description=f"{HELP[0].upper()}{HELP[1:]}.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument(
-        "paths", nargs="+", type=Path, metavar="FILE|DIR", help="a Python file, or a tree of them"
-    )
+    parser = declare(commands, "check", HELP, EXAMPLES)
+    add_paths(parser)
     parser.add_argument(
         "--decorated", action="store_true", help="only functions decorated with d2s.to_static"
     )

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from d2s.commands.files import Job, Source, plan, read, write
 from d2s.commands.mistakes import Mistake, from_os, from_syntax, say
+from d2s.commands.parsers import add_paths, declare
 from d2s.commands.progress import progress
 from d2s.rewrite import Rewritten, rewrite
 
@@ -39,16 +40,8 @@ everything before is none.
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Declare the command and its arguments."""
-    parser = commands.add_parser(
-        "convert",
-        help=HELP,
-        description=f"{HELP[0].upper()}{HELP[1:]}.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument(
-        "paths", nargs="+", type=Path, metavar="FILE|DIR", help="a Python file, or a tree of them"
-    )
+    parser = declare(commands, "convert", HELP, EXAMPLES)
+    add_paths(parser)
     parser.add_argument(
         "-o",
         dest="output",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 from typing import Any
 
-from d2s import api, manual
+from d2s import manual
 from d2s.commands.mistakes import Mistake
+from d2s.commands.parsers import declare
 from d2s.commands.targets import HELP as TARGETS
-from d2s.commands.targets import add_specs, load, original
+from d2s.commands.targets import add_specs, load, static_of
 from d2s.commands.use import call
 from d2s.errors import CODES
 
@@ -31,13 +31,7 @@ exit codes: 0 done; 1 d2s refuses the function; 2 a mistake, told in one line on
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Declare the command and its arguments."""
-    parser = commands.add_parser(
-        "explain",
-        help=HELP,
-        description=f"{HELP[0].upper()}{HELP[1:]}.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = declare(commands, "explain", HELP, EXAMPLES)
     parser.add_argument(
         "target", nargs="?", metavar="CODE|FILE.py:NAME", help="an error code, or a function"
     )
@@ -63,8 +57,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _show(function: Any, how: str, args: list[Any], kwargs: dict[str, Any]) -> int:
-    found = api.explain(original(function), *args, **kwargs)
-    texts = {"text": found.__str__, "json": found.json, "html": found._repr_html_}
+    found = static_of(function).explain(*args, **kwargs)
+    texts = {"text": found.__str__, "json": found.json, "html": found.html}
     print(texts[how]())
     return 0
 
@@ -73,7 +67,5 @@ def _code(text: str) -> str:
     digits = text.upper().removeprefix("D2S")
     code = f"D2S{digits:0>3}"
     if code not in CODES:
-        close = difflib.get_close_matches(code, CODES, n=1)
-        hint = f"; did you mean {close[0]}?" if close else ""
-        raise Mistake(f"there is no error code {text}{hint}")
+        raise Mistake(f"there is no error code {text}; d2s explain shows them all")
     return code

@@ -5,11 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from d2s import api
-from d2s.commands.mistakes import Mistake
+from d2s.commands.parsers import declare
 from d2s.commands.targets import HELP as TARGETS
-from d2s.commands.targets import add_target, load
-from d2s.commands.targets import original as plain
+from d2s.commands.targets import add_target, load, static_of
 from d2s.commands.use import call
 
 HELP = "show what a function becomes: code, graph, cost"
@@ -28,13 +26,7 @@ PARTS = ("code", "source", "jaxpr", "hlo", "optimized", "cost", "backward")
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Declare the command and its arguments."""
-    parser = commands.add_parser(
-        "inspect",
-        help=HELP,
-        description=f"{HELP[0].upper()}{HELP[1:]}.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = declare(commands, "inspect", HELP, EXAMPLES)
     add_target(parser)
     parser.add_argument(
         "--show",
@@ -48,15 +40,16 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     function = load(arguments.target)
-    known = ["code", "jaxpr", "cost"] if arguments.specs else ["code"]
+    return call(arguments, lambda args, kwargs: _show(function, arguments, args, kwargs))
+
+
+def _show(
+    function: Any, arguments: argparse.Namespace, args: list[Any], kwargs: dict[str, Any]
+) -> int:
+    static = static_of(function)
+    has_specs = bool(arguments.specs) or static.examples is not None
+    known = ["code", "jaxpr", "cost"] if has_specs else ["code"]
     parts: list[str] = arguments.show or known
-    return call(arguments, lambda args, kwargs: _show(function, parts, args, kwargs))
-
-
-def _show(function: Any, parts: list[str], args: list[Any], kwargs: dict[str, Any]) -> int:
-    static = api.to_static(plain(function))
-    if not hasattr(static, "jaxpr"):
-        raise Mistake("it is a generator or a coroutine, which has no graph")
     for part in parts:
         if len(parts) > 1:
             print(f"-- {part} " + "-" * (76 - len(part)))

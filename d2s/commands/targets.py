@@ -13,14 +13,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from d2s import specs
+from d2s import api, specs
 from d2s.commands.mistakes import Mistake
 from d2s.errors import Error
 from d2s.static import StaticFunction
 
 HELP = """\
 A function is FILE.py:NAME or MODULE:NAME, and NAME may be Class.method if the class can be made
-without arguments. The module is imported. Each --spec is an array (f32[b, 784], i32, bool[3]), a
+without arguments. The module is imported. Without --spec the function's own input_spec counts.
+Each --spec is an array (f32[b, 784], i32, bool[3]), a
 Python number by its type (int, float), a value ('text', 3, True), a list or dict of those, or
 name=SPEC.
 """
@@ -119,14 +120,14 @@ def _told(error: BaseException) -> str:
     return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
 
 
-def original(function: Any) -> Any:
-    """The plain function behind a static one."""
-    owner = getattr(function, "__self__", None)
-    inner = getattr(function, "__func__", function)
-    if not isinstance(inner, StaticFunction):
-        return function
-    plain = inner.original
-    return plain if owner is None else plain.__get__(owner)
+def static_of(function: Any) -> Any:
+    """The static function: the one that the user has made of it, with its options, or a new one."""
+    static = api.to_static(function)
+    if not isinstance(getattr(static, "__func__", static), StaticFunction):
+        raise Mistake("it is a generator or a coroutine, which has no graph")
+    if not hasattr(static, "examples"):
+        raise Mistake("it is for the backend python, which has no graph")
+    return static
 
 
 #: Python numbers by their types

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import functools
+import types
 from typing import Any
 
 from d2s import api
 from d2s.commands import targets
 from d2s.commands.mistakes import Mistake
-from d2s.commands.targets import add_target, load, original
+from d2s.commands.parsers import declare
+from d2s.commands.targets import add_target, load, static_of
+from d2s.static import plain
 from d2s.verification import difference, outcome, plain_outcome
 
 HELP = "run a function plain and static on generated inputs, and report the first difference"
@@ -28,13 +32,7 @@ exit codes: 0 no difference; 1 a difference, or d2s refuses the function; 2 a mi
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Declare the command and its arguments."""
-    parser = commands.add_parser(
-        "verify",
-        help=HELP,
-        description=f"{HELP[0].upper()}{HELP[1:]}.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = declare(commands, "verify", HELP, EXAMPLES)
     add_target(parser)
     parser.add_argument("--runs", type=int, default=20, help="how many inputs (20)")
     parser.add_argument("--seed", type=int, default=0, help="where the generator starts (0)")
@@ -47,16 +45,19 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from d2s.backends.lax.samples import Generator
 
-    plain = original(load(arguments.target))
+    function = load(arguments.target)
+    static, original, owner = _apart(function)
     wanted: Any = targets.arguments(arguments.specs)
+    if not arguments.specs:
+        wanted = [], static.examples or {}
     if arguments.runs < 1:
         raise Mistake("--runs must be at least 1")
     generator = Generator(arguments.seed, targets.sizes(arguments.sizes))
-    static = api.to_static(plain)
     passed, skipped = 0, 0
     for number in range(1, arguments.runs + 1):
         args, kwargs = generator.next(wanted)
-        before = plain_outcome(plain, args, kwargs, arguments.seconds)
+        args = [*owner, *args]
+        before = plain_outcome(original, args, kwargs, arguments.seconds)
         if before is None:
             skipped += 1
             continue
@@ -64,13 +65,27 @@ def run(arguments: argparse.Namespace) -> int:
         assert after is not None, "without a limit every call ends"
         found = difference(before, after)
         if found:
-            print(f"input {number}: {_shown(args, kwargs)}\n{found}")
+            print(f"input {number}: {_shown(args[len(owner) :], kwargs)}\n{found}")
             return 1
         passed += 1
-    print(f"{passed} inputs: plain and static agree{_skipped(skipped, arguments.seconds)}")
     if not passed:
         raise Mistake(f"the plain function did not end once within {arguments.seconds:g} s")
+    many = f"{passed} input{'s' * (passed != 1)}"
+    print(f"{many}: plain and static agree{_skipped(skipped, arguments.seconds)}")
     return 0
+
+
+def _apart(function: Any) -> tuple[Any, Any, list[Any]]:
+    """A function static and plain, and its object: each call then gets a copy of that, too."""
+    static, original = static_of(function), plain(function)
+    if isinstance(original, types.MethodType):
+        inner = static.__func__ if isinstance(static, types.MethodType) else None
+        return inner or api.to_static(original.__func__), original.__func__, [original.__self__]
+    if not isinstance(original, types.FunctionType | functools.partial):
+        call = type(original).__call__
+        if isinstance(call, types.FunctionType):
+            return api.to_static(call), call, [original]
+    return static, original, []
 
 
 def _shown(args: list[Any], kwargs: dict[str, Any]) -> str:

@@ -478,9 +478,9 @@ def test_what_cannot_be_rolled_says_why():
 
 
 def test_settings_are_checked():
-    with pytest.raises(ValueError, match="max_iterations=0"):
+    with pytest.raises(d2s.Error, match="max_iterations is 0"):
         d2s.options(max_iterations=0)
-    with pytest.raises(ValueError, match="loops='always'"):
+    with pytest.raises(d2s.Error, match="loops is 'always'"):
         d2s.options(loops="always")
     assert list(d2s.roll([1, 2])) == [1, 2] and len(d2s.unroll(range(3))) == 3
 

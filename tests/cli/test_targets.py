@@ -13,7 +13,7 @@ import pytest
 from d2s.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
-MODEL = '''\
+MODEL = """\
 import time
 
 import d2s
@@ -50,6 +50,36 @@ class Net:
         return self.step(x)
 
 
+class Counter:
+    def __init__(self):
+        self.count = jnp.zeros(3)
+
+    @d2s.to_static
+    def step(self, x):
+        if x.sum() > 0:
+            self.count = self.count + x
+        return self.count
+
+    def plain(self, x):
+        self.count = self.count + x
+        return self.count
+
+    def __call__(self, x):
+        return self.plain(x)
+
+
+@d2s.to_static(input_spec=["f32[b, 3]", "f32[b]"], static_argnames="kind")
+def specified(rows, weights, kind="sum"):
+    if kind == "sum":
+        return rows.sum(axis=1) * weights
+    return rows
+
+
+@d2s.to_static(backend="python")
+def without_graph(x):
+    return x
+
+
 class Needs:
     def __init__(self, size):
         self.size = size
@@ -81,7 +111,7 @@ def differs(x):
 
 
 number = 3
-'''
+"""
 
 
 @pytest.fixture
@@ -176,6 +206,32 @@ def test_plain_and_static_agree(here, capsys):
 
 def test_methods_are_verified(here, capsys):
     assert run("verify", "model.py:Net.step", "--spec", "float", "--runs", "4") == 0
+
+
+@pytest.mark.parametrize("name", ["Counter.step", "Counter.plain", "Counter"])
+def test_objects_that_change_are_verified(here, capsys, name):
+    """Plain and static must not see what the other one has done to the object."""
+    assert run("verify", f"model.py:{name}", "--spec", "f32[3]", "--runs", "6") == 0
+    assert "6 inputs: plain and static agree" in capsys.readouterr().out
+
+
+def test_the_options_of_the_function_count(here, capsys):
+    assert run("verify", "model.py:specified", "--runs", "3") == 0
+    assert run("inspect", "model.py:specified") == 0
+    assert "a:f32[4,3] b:f32[4]" in capsys.readouterr().out
+    assert run("explain", "model.py:specified") == 0
+    assert "Python" in capsys.readouterr().out
+    assert run("inspect", "model.py:specified", "--spec", "f32[3]", "f32[4]") == 1
+    assert "D2S032" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["inspect", "explain", "verify"])
+@pytest.mark.parametrize(
+    "name, why", [("generator", "a generator"), ("without_graph", "the backend python")]
+)
+def test_what_has_no_graph(here, capsys, command, name, why):
+    assert run(command, f"model.py:{name}", "--spec", "f32") == 2
+    assert why in capsys.readouterr().err
 
 
 def test_the_same_failure_is_agreement(here, capsys):

@@ -14,11 +14,9 @@ What prints is mapped and differentiated as a static function: only a whole call
 
 from __future__ import annotations
 
-import contextlib
 import re
-import signal
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +25,7 @@ import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr
 
 import d2s
+from d2s.verification import TooLong, limit
 
 from ..differential import harness
 from ..differential.harness import Outcome, Surroundings
@@ -41,10 +40,6 @@ ORACLES = ("converted", "reference", "text", "static", "recall", "compiled", "vm
 #: what no user may ever see, in a refusal neither
 INSIDES = re.compile(r"\b(Maybe|Unbound|Difference|Halt|Escaped)\b")
 REVERSE = "Reverse-mode differentiation does not work for"
-
-
-class Hang(BaseException):
-    """The time of one call is up. Not an `Exception`: no program may catch it."""
 
 
 @dataclass(frozen=True)
@@ -80,22 +75,6 @@ class Verdict:
     skipped: str = ""
 
 
-@contextlib.contextmanager
-def limited(seconds: float) -> Iterator[None]:
-    """Raise `Hang` here after a time."""
-
-    def ring(*_: Any) -> None:
-        raise Hang
-
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
 class Limit:
     """How long one call may take; shrinking has less patience."""
 
@@ -105,9 +84,9 @@ class Limit:
 def run(call: Callable[..., Any], args: tuple[Any, ...], around: Surroundings) -> Outcome:
     """`harness.run`, with an end."""
     try:
-        with limited(Limit.seconds):
+        with limit(Limit.seconds):
             return harness.run(call, args, around)
-    except Hang:
+    except TooLong:
         around.restore()
         return Outcome(error="Hang", message="no end in sight")
 

@@ -12,11 +12,12 @@ import pytest
 
 from d2s import ops
 from d2s.backends.lax import branches
+from d2s.verification import TooLong, limit
 
 from .extras import PROBES, supported
 from .grammar import generate
 from .interpret import evaluate
-from .oracles import Hang, assert_agrees, judge, limited
+from .oracles import assert_agrees, judge
 from .program import Program, load
 from .regressions import FOUND
 from .report import fuzz
@@ -65,7 +66,7 @@ def test_programs_are_python_that_loads():
 def test_programs_end():
     for seed in range(60):
         fn, rows = load(generate(seed, PROBES))
-        with limited(20):
+        with limit(20):
             try:
                 fn(*rows[0]())
             except Exception:
@@ -167,7 +168,7 @@ def test_a_hang_is_found(monkeypatch):
 
 
 def test_no_program_catches_the_end_of_its_time():
-    with pytest.raises(Hang), limited(0.2):
+    with pytest.raises(TooLong), limit(0.2):
         while True:
             try:
                 while True:

@@ -13,6 +13,7 @@ from typing import Any
 import jax
 import jax.extend.source_info_util
 import numpy as np
+from jax._src import traceback_util
 from jax._src.core import eval_trace, trace_ctx
 
 from d2s.backends.lax import (
@@ -38,7 +39,7 @@ from d2s.backends.lax.numpy_calls import call_for, method_for
 from d2s.backends.lax.sequences import refuse_outer_iterator
 from d2s.backends.lax.text_calls import of_text, refuse_unseen_print
 from d2s.backends.lax.watch import changes
-from d2s.backends.protocol import Backend, Handler, Thunk
+from d2s.backends.protocol import Backend, Block, Handler, State, Thunk
 from d2s.backends.python import PythonBackend
 from d2s.conversion import is_made_inside
 from d2s.errors import Error, StagingError
@@ -61,13 +62,7 @@ class LaxBackend(PythonBackend):
     def staging(self) -> bool:
         return trace_ctx.trace is not eval_trace
 
-    def cond(
-        self,
-        test: Any,
-        then: Callable[..., Any],
-        orelse: Callable[..., Any],
-        state: tuple[Any, ...],
-    ) -> Any:
+    def cond(self, test: Any, then: Block, orelse: Block, state: State) -> Any:
         if self.is_traced(test):
             channels.begin()
             return branches.cond(test, then, orelse, state)
@@ -78,21 +73,15 @@ class LaxBackend(PythonBackend):
         if self.staging():
             note("Python", "the condition is known while the graph is built")
 
-    def while_loop(
-        self, test: Callable[..., Any], body: Callable[..., Any], state: tuple[Any, ...]
-    ) -> tuple[Any, ...]:
+    def while_loop(self, test: Block, body: Block, state: State) -> State:
         if not self.staging():
             return super().while_loop(test, body, state)
         channels.begin()
         return loops.while_loop(test, body, state)
 
     def for_loop(
-        self,
-        iterable: Iterable[Any],
-        body: Callable[..., Any],
-        state: tuple[Any, ...],
-        test: Callable[..., Any] | None,
-    ) -> tuple[Any, ...]:
+        self, iterable: Iterable[Any], body: Block, state: State, test: Block | None
+    ) -> State:
         if not self.staging():
             return super().for_loop(iterable, body, state, test)
         channels.begin()
@@ -128,13 +117,7 @@ class LaxBackend(PythonBackend):
             )
         return value
 
-    def switch(
-        self,
-        subject: Any,
-        cases: dict[int, Callable[..., Any]],
-        orelse: Callable[..., Any],
-        state: tuple[Any, ...],
-    ) -> Any:
+    def switch(self, subject: Any, cases: dict[int, Block], orelse: Block, state: State) -> Any:
         if not isinstance(subject, jax.Array):
             return super().switch(subject, cases, orelse, state)
         if not self.is_traced(subject) and subject.size == 1:
@@ -325,9 +308,11 @@ def _is_hashable(function: Any) -> bool:
 
 
 # operations are then said to come from the user's line, not from ours
-jax.extend.source_info_util.register_exclusion(
-    os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-)
+_HOME = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+jax.extend.source_info_util.register_exclusion(_HOME)
+if os.environ.get("D2S_FULL_TRACEBACK") != "1":
+    # and so are exceptions that come by one of jax's transformations around a static function
+    traceback_util.register_exclusion(_HOME)
 
 # `array += tracer` would quietly give the name a new array instead of changing the old one, which
 # other names may have; NumPy then refuses to do it, and still leaves `array + tracer` to jax

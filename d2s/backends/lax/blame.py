@@ -9,10 +9,11 @@ from collections import deque
 from typing import Any
 
 from d2s.backends.lax import channels
+from d2s.backends.lax.places import WHOLE, Slot
 from d2s.backends.lax.trees import Difference, Leaf, describe
-from d2s.backends.lax.watch import WHOLE, Slot, Watch
+from d2s.backends.lax.watch import Watch
 from d2s.conversion import is_block
-from d2s.errors import Side, Site, StagingError
+from d2s.errors import Side, Site, StagingError, function_name
 
 
 def change(
@@ -170,6 +171,21 @@ def _returned(code: types.CodeType, name: str) -> Site | None:
     return None
 
 
+def made_or_returned(value: Any, function: types.FunctionType) -> Site:
+    """Where a function or a generator is written, or where a function returns a value."""
+    own = next((c for c in (getattr(value, n, None) for n in _CODES) if c is not None), None)
+    if own is not None and channels.is_user_code(own):
+        return Site(own.co_filename, own.co_firstlineno, function_name(function.__code__))
+    code = function.__code__
+    ends = [i for i in dis.get_instructions(code) if i.opname.startswith("RETURN_")]
+    found = _site(code, ends[-1], None) if ends else None
+    return found or Site(code.co_filename, code.co_firstlineno, function.__name__)
+
+
+#: attributes that hold the code of what runs later
+_CODES = ("__code__", "gi_code", "cr_code", "ag_code")
+
+
 def _site(code: types.CodeType, one: dis.Instruction, other: dis.Instruction | None) -> Site | None:
     """The place of an instruction, stretched to that of another one on the same line."""
     place = one.positions
@@ -179,9 +195,7 @@ def _site(code: types.CodeType, one: dis.Instruction, other: dis.Instruction | N
     value = other.positions if other is not None else None
     if value is not None and value.lineno == place.lineno == value.end_lineno:
         end = max(end or 0, value.end_col_offset or 0)
-    return Site(
-        code.co_filename, place.lineno, channels._function_name(code), place.col_offset, end or 0
-    )
+    return Site(code.co_filename, place.lineno, function_name(code), place.col_offset, end or 0)
 
 
 def _shown(value: Any) -> Any:

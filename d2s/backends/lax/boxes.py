@@ -21,8 +21,9 @@ import numpy as np
 
 from d2s.backends.lax import channels
 from d2s.backends.lax.appended import Recorder, columns_of, items_of
+from d2s.backends.lax.places import WHOLE, Slot, own_dict, slot_names
 from d2s.backends.lax.trees import Box, Known, Rows, children
-from d2s.backends.lax.watch import WHOLE, Slot, Watch, own_dict, slot_names
+from d2s.backends.lax.watch import Watch
 from d2s.errors import StagingError
 from d2s.libraries import is_library_file
 from d2s.values import Unbound

@@ -15,6 +15,7 @@ from d2s.backends.lax.blame import change, difference, target_names
 from d2s.backends.lax.boxes import content
 from d2s.backends.lax.channels import Halt
 from d2s.backends.lax.ownership import alone
+from d2s.backends.lax.places import WHOLE, Slot
 from d2s.backends.lax.printing import only_if
 from d2s.backends.lax.regions import (
     Region,
@@ -26,7 +27,7 @@ from d2s.backends.lax.regions import (
     trace,
 )
 from d2s.backends.lax.trees import FILLER, Difference, Join, Joined, Out, map_leaves
-from d2s.backends.lax.watch import WHOLE, Slot, Watch
+from d2s.backends.lax.watch import Watch
 from d2s.errors import StagingError
 
 #: equations that may run although their value is not needed
@@ -50,18 +51,22 @@ def cond(
     return join_branches(predicate, one, other, watch, (then, orelse))
 
 
+#: what a branch became, and its results
+Choice = tuple[str, list[Any]]
+
+
 def join_branches(
     predicate: Any, one: Region, other: Region, before: Watch, blocks: tuple[Any, ...] = ()
 ) -> Any:
     """The branch on two traced pieces of code; `before` knows what existed before them."""
 
-    def choose(runs: list[Callable[[], list[Any]]]) -> Any:
+    def choose(runs: list[Callable[[], list[Any]]]) -> Choice:
         if _is_nothing(one) and _is_nothing(other):
             pairs = list(zip(*(run() for run in runs), strict=True))
             if all(jnp.ndim(value) == 0 for value, _ in pairs):
                 # flags, counters, numbers that are there already: a branch costs more
-                return [jax.lax.select(predicate, *pair) for pair in pairs]
-        return jax.lax.cond(predicate, *runs)
+                return "lax.select", [jax.lax.select(predicate, *pair) for pair in pairs]
+        return "lax.cond", jax.lax.cond(predicate, *runs)
 
     return _join([one, other], choose, before, blocks)
 
@@ -96,13 +101,16 @@ def switch(
     for number, piece in enumerate((*pieces, orelse)):
         with only_if(functools.partial(operator.eq, index, number)):
             regions.append(trace(lambda f=piece: f(*state), [], watch))
-    runs = (*pieces, orelse)
-    return _join(regions, lambda r: jax.lax.switch(index.astype(jnp.int32), r), watch, runs)
+
+    def choose(runs: list[Callable[[], list[Any]]]) -> Choice:
+        return f"lax.switch of {len(runs)}", jax.lax.switch(index.astype(jnp.int32), runs)
+
+    return _join(regions, choose, watch, (*pieces, orelse))
 
 
 def _join(
     regions: list[Region],
-    choose: Callable[[list[Callable[[], list[Any]]]], Any],
+    choose: Callable[[list[Callable[[], list[Any]]]], Choice],
     before: Watch,
     blocks: tuple[Any, ...] = (),
 ) -> Any:
@@ -128,9 +136,9 @@ def _join(
     except Difference as found:
         sides = (blocks[0], blocks[number + 1]) if blocks else (None, None)
         raise _blamed(found, slots, before, sides, len(regions)) from None
-    outs: list[Any] = []
+    became, outs = "", list[Any]()
     if joining.dynamic or any(region.effects for region in regions):
-        outs = choose([_branch(n, regions, joining.dynamic) for n in range(len(regions))])
+        became, outs = choose([_branch(n, regions, joining.dynamic) for n in range(len(regions))])
     memo: dict[Any, Any] = {}
     value, contents, at_failure, code, payload = fill(tree, outs, memo)
     channels.joined([*replaced, *(memo[identity] for identity in aliased if identity in memo)])
@@ -147,7 +155,8 @@ def _join(
         aliases.spend(array)
     _link(regions, joining.dynamic, outs)
     if blocks:
-        notes.branch(blocks, tree[0], in_graph=bool(outs))
+        labels = notes.labels(before, slots)
+        notes.branch(blocks, tree[0], labels, tree[1], became)
     if all(region.raised for region in regions):
         raise Halt
     return value

@@ -26,12 +26,12 @@ from d2s.backends.lax.casts import (
     weak,
 )
 from d2s.backends.lax.dtypes import cast, is_dynamic, type_of
+from d2s.backends.lax.effects import Effects
 from d2s.backends.lax.regions import is_internal, is_traced, scalar_predicate
 from d2s.backends.lax.sequences import Enumerate, Fresh, Range, Reversed, Sequence, Zip, as_sequence
 from d2s.backends.lax.text_calls import TEXTS, refuse_unseen_print
 from d2s.backends.lax.texts import Text
 from d2s.backends.lax.unrepeatable import unrepeatable
-from d2s.backends.lax.watch import Effects
 from d2s.errors import StagingError
 
 Call = Callable[..., Any]

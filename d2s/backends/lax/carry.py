@@ -15,11 +15,12 @@ import numpy as np
 from jax.core import Tracer
 
 from d2s import record
-from d2s.backends.lax import aliases, channels
+from d2s.backends.lax import aliases, channels, notes
 from d2s.backends.lax.appended import NeedsLast
 from d2s.backends.lax.blame import change, difference
 from d2s.backends.lax.boxes import boxed, content, known, opened
 from d2s.backends.lax.dtypes import NUMBERS, Mismatch, Type, is_dynamic, type_of
+from d2s.backends.lax.places import WHOLE, Slot
 from d2s.backends.lax.regions import (
     Region,
     leaf_value,
@@ -38,7 +39,7 @@ from d2s.backends.lax.trees import (
     map_leaves,
 )
 from d2s.backends.lax.trips import Hole, Last, State, Trip
-from d2s.backends.lax.watch import WHOLE, Slot, Watch
+from d2s.backends.lax.watch import Watch
 from d2s.errors import StagingError
 from d2s.values import Maybe, Unbound
 
@@ -103,7 +104,7 @@ class Plan:
     carried: list[Joined]
     slots: list[Slot]
     with_code: bool
-    #: of the variables that are carried, without those that blocks share
+    #: of the variables that are carried; if a record is made, of the places it writes, too
     names: list[str]
     #: lists, dicts and objects that its state replaces, and identities of those that replace them
     replaced: list[Any]
@@ -251,8 +252,9 @@ def settle(
         if all(isinstance(j.sides[0], Hole) and j.type == j.sides[0].type for j in joining.dynamic):
             owners = [owner for owner, _ in grown]
             appended = [] if region.raised else zip(owners, region.value[len(state) :], strict=True)
+            every = [*names, *notes.labels(watch, shared)]
             return Plan(
-                *(region, holes, tree, joining.dynamic, shared, with_code, names),
+                *(region, holes, tree, joining.dynamic, shared, with_code, every),
                 *(joining.replaced, joining.aliased, list(appended)),
             )
         plan = map_leaves(_next_hole, tree)

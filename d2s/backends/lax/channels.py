@@ -9,7 +9,6 @@ region does not use cost nothing.
 from __future__ import annotations
 
 import ast
-import itertools
 import sys
 import threading
 import types
@@ -25,11 +24,12 @@ from jax.extend.core import take_current_trace
 
 from d2s import settings
 from d2s.backends.lax import texts
+from d2s.backends.lax.places import Slot
 from d2s.backends.lax.texts import Text
 from d2s.backends.lax.trees import leaves
-from d2s.backends.lax.watch import Slot, Watch, changes
+from d2s.backends.lax.watch import Watch, changes
 from d2s.conversion import is_made_code
-from d2s.errors import IntegerOverflow, RunTimeError, Site, StagingError
+from d2s.errors import UNKNOWN, IntegerOverflow, RunTimeError, Site, StagingError, site_of
 from d2s.libraries import is_library_file
 from d2s.options import OFF
 from d2s.values import Watching
@@ -456,25 +456,25 @@ def raise_at(error: BaseException, site: Site) -> None:
 
 def where(error: BaseException | None = None) -> Site:
     """The user's line an exception came from, or the one that is running now."""
-    place: tuple[types.CodeType, int, int] | None = None
+    return place(error)[0]
+
+
+def place(error: BaseException | None = None) -> tuple[Site, types.CodeType | None]:
+    """The same, and the code that the line belongs to."""
+    found: tuple[types.CodeType, int, int] | None = None
     traceback = error.__traceback__ if error is not None else None
     while traceback is not None:
         if is_user_code(traceback.tb_frame.f_code):
-            place = traceback.tb_frame.f_code, traceback.tb_lineno, traceback.tb_lasti
+            found = traceback.tb_frame.f_code, traceback.tb_lineno, traceback.tb_lasti
         traceback = traceback.tb_next
-    if place is None:
+    if found is None:
         frame: types.FrameType | None = sys._getframe(1)
         while frame is not None and not is_user_code(frame.f_code):
             frame = frame.f_back
         if frame is None:
-            return Site("<unknown>", 1, "<unknown>")
-        place = frame.f_code, frame.f_lineno, frame.f_lasti
-    code, line, instruction = place
-    positions = next(itertools.islice(code.co_positions(), instruction // 2, None), None)
-    start, end = 0, 0
-    if positions is not None and positions[0] == positions[1] == line:
-        start, end = positions[2] or 0, positions[3] or 0
-    return Site(code.co_filename, line, _function_name(code), start, end)
+            return Site(UNKNOWN, 1, UNKNOWN), None
+        found = frame.f_code, frame.f_lineno, frame.f_lasti
+    return site_of(*found), found[0]
 
 
 def in_user_code() -> bool:
@@ -487,14 +487,6 @@ def in_user_code() -> bool:
 
 def is_user_code(code: types.CodeType) -> bool:
     return not is_library_file(code.co_filename)
-
-
-def _function_name(code: types.CodeType) -> str:
-    """The function of the user's that a generated block belongs to."""
-    names = code.co_qualname.split(".<locals>.")
-    while len(names) > 1 and names[-1] == "<lambda>":
-        names.pop()
-    return names[-1].rpartition(".")[2]
 
 
 def overflow(site: Site) -> IntegerOverflow:

@@ -26,15 +26,14 @@ from d2s.backends.lax.inspection import (
     Graph,
     Inspected,
     looked,
-    other_types,
     shown,
     structs,
-    why,
 )
 from d2s.backends.lax.keys import Changing, Number, exact_key
 from d2s.backends.lax.nans import checked
 from d2s.backends.lax.reach import Place, Reach
 from d2s.backends.lax.reader import reader
+from d2s.backends.lax.reasons import Span, other_types, spans, why
 from d2s.backends.lax.regions import (
     Escaped,
     is_raised_by_user,
@@ -47,8 +46,8 @@ from d2s.backends.lax.state import ARRAY, Taken
 from d2s.backends.lax.trees import Out
 from d2s.backends.lax.twins import Restart, Twins
 from d2s.backends.lax.watch import Watch
-from d2s.errors import Error, Site, StagingError, without_own_frames
-from d2s.libraries import is_library_file
+from d2s.conversion import is_made_code
+from d2s.errors import Error, StagingError, hide_own_frames
 from d2s.modes import Modes, is_eager
 from d2s.options import PLAIN, Options
 from d2s.recursion import deep
@@ -112,6 +111,8 @@ class _Entry:
         #: why the next graph is built; empty when only the types of the leaves are others
         self.reason = reason
         self.inputs: tuple[str, ...] = ()
+        #: the arguments behind its key and leaves; None where leaves are left out
+        self.arguments: list[Span] | None = None
         #: leaves whose memory the graph may use
         self.donated = donated
         #: positions of Python numbers whose value turned out to be needed
@@ -225,7 +226,8 @@ class Compiled(Inspected):
                 return self._inside(tuple(map(unmarked, args)), unmarked_values(kwargs))
             return self._call_any(args, kwargs)
         except Exception as error:
-            raise without_own_frames(error)  # noqa: B904 - the cause, if any, is kept
+            hide_own_frames(error)
+            raise
 
     def _inside(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Called while another graph is built, it is a part of that."""
@@ -258,10 +260,12 @@ class Compiled(Inspected):
                     entry = self._entries.get(key)
                     if entry is None:
                         self._warn_of_many(key)
-                        reason = why(self._built, key)
+                        known = spans(self.function, args, kwargs, self._reach.pins)
+                        reason = why(self._built, key, known)
                         entry = self._entries[key] = _Entry(
                             self, key, taken.places, reason, taken.donated
                         )
+                        entry.arguments = known
             self._remember(args, kwargs, entry)
             try:
                 with self._lock if entry.calls_back else nullcontext():
@@ -431,7 +435,7 @@ class Compiled(Inspected):
             return self._run(entry, leaves, owners)
         if staging:
             raise error
-        raise _needs_value(error) from error
+        raise _needs_value(error).with_traceback(error.__traceback__) from error
 
     def look(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any], use: Callable[..., Any]
@@ -439,14 +443,12 @@ class Compiled(Inspected):
         before, _tracing.look = _tracing.look, use
         try:
             if self._edge is not None:
-                if not args and not kwargs:
-                    kwargs = self._edge.examples() or kwargs
+                if len(args) <= self._edge.own and not kwargs:
+                    kwargs = self.examples or kwargs
                 args, kwargs = self._edge.enter(structs(args), structs(dict(kwargs)))
             return self._call_any(
                 (*self.bound, *structs(args)), {**self.keywords, **structs(dict(kwargs))}
             )
-        except Exception as error:
-            raise without_own_frames(error)  # noqa: B904 - the cause, if any, is kept
         finally:
             _tracing.look = before
 
@@ -511,14 +513,24 @@ class Compiled(Inspected):
 
     def _note(self, entry: _Entry, inputs: tuple[str, ...]) -> None:
         """Remember that a graph was built, and why."""
-        reason = entry.reason or other_types(entry.inputs, inputs)
+        reason = entry.reason or other_types(entry.inputs, inputs, entry.arguments)
         self._cache.graphs.append(Graph(inputs, reason))
         logger.debug("%s: a graph for (%s): %s", self._name, ", ".join(inputs), reason)
         entry.reason, entry.inputs = "", inputs
         self._built.append(entry.key)
 
+    @property
+    def examples(self) -> dict[str, Any] | None:
+        return None if self._edge is None else self._edge.examples()
+
     def cache_info(self) -> CacheInfo:
         return CacheInfo(self._name, list(self._cache.graphs))
+
+    def clear_cache(self) -> None:
+        with self._lock:
+            self._forget()
+            self._built.clear()
+            self._cache.graphs.clear()
 
     @contextmanager
     def _running(self) -> Iterator[None]:
@@ -562,7 +574,7 @@ class Compiled(Inspected):
             _refuse_changes(outside, twins, self._name)
             channels.refuse_aliases(channels.root(), self._name)
             keep_transient(scope, twins.changed())
-            results = Results(twins, outside)
+            results = Results(twins, outside, self.function)
             build = results.of(value)
             writes = results.writes(scope)
             aliases.check_views(results.outs)
@@ -643,9 +655,9 @@ def _refuse_changes(outside: Watch, twins: Twins, name: str) -> None:
 
 def _needs_value(error: Exception) -> StagingError:
     """The user's line that used a run-time value as a Python value."""
-    site, own = _last_user_place(error)
-    first = str(error).splitlines()[0]
-    if not own:
+    site, code = channels.place(error)
+    first = re.sub(r"'?\b\w*Tracer\b'?", "a run-time value", str(error).splitlines()[0])
+    if code is not None and not is_made_code(code) and not code.co_name.startswith("<"):
         return StagingError(
             f"{site.function} needs a run-time value; d2s did not convert it ({first})",
             code="D2S021",
@@ -658,19 +670,3 @@ def _needs_value(error: Exception) -> StagingError:
         site=site,
         fix="array operations on it, or pass it as a Python number so that it can become static",
     )
-
-
-def _last_user_place(error: Exception) -> tuple[Site, bool]:
-    from d2s.conversion import _made
-
-    traceback, found = error.__traceback__, None
-    while traceback is not None:
-        code = traceback.tb_frame.f_code
-        if not is_library_file(code.co_filename):
-            found = traceback
-        traceback = traceback.tb_next
-    if found is None:
-        return channels.where(), True
-    code = found.tb_frame.f_code
-    own = _made.get(code) is not None or code.co_name.startswith("<")
-    return Site(code.co_filename, found.tb_lineno, channels._function_name(code)), own

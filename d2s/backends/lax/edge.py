@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from d2s.backends.lax import channels
-from d2s.errors import Error, Site
+from d2s.errors import Site, wrong_option
 from d2s.options import Options
 from d2s.specs import Inputs, Spec
 
@@ -89,9 +89,10 @@ class Edge:
         self._donated = self._chosen("donate", options.donate_argnums, options.donate_argnames)
         self._in, self._out = self._layouts(options.in_shardings), options.out_shardings
         self.inputs: Inputs | None = None
+        #: how many arguments come from the object of a method
+        self.own = int(not bound and self._positional[:1] == ["self"])
         if options.input_spec is not None:
-            own = bound + (not bound and self._positional[:1] == ["self"])
-            self.inputs = Inputs(function, options.input_spec, own, Arrays())
+            self.inputs = Inputs(function, options.input_spec, bound + self.own, Arrays())
         self._bound = bound
         #: whether a call looks the same each time
         self.marks = bool(self._static or self._donated)
@@ -101,13 +102,13 @@ class Edge:
         known = [p.name for p in self._parameters]
         for number in numbers:
             if not -len(self._positional) <= number < len(self._positional):
-                raise _wrong(
+                raise wrong_option(
                     f"{what}_argnums: {self._label} has no argument {number}",
                     f"a position below {len(self._positional)}",
                 )
         for name in names:
             if name not in known:
-                raise _wrong(
+                raise wrong_option(
                     f"{what}_argnames: {self._label} has no argument {name!r}",
                     f"one of {', '.join(known)}",
                 )
@@ -122,7 +123,7 @@ class Edge:
         if not isinstance(given, list | tuple):
             return {name: given for name in self._positional if name not in self._static}
         if len(given) != len(self._positional):
-            raise _wrong(
+            raise wrong_option(
                 f"in_shardings has {len(given)} entries; {self._label} takes "
                 f"{len(self._positional)} arguments",
                 "one entry for each argument, None for those that stay where they are",
@@ -174,7 +175,3 @@ def edge(function: Any, bound: int, keywords: Sequence[str], options: Options) -
     if not any(wanted) and all(other is None for other in others):
         return None
     return Edge(function, bound, keywords, options)
-
-
-def _wrong(what: str, fix: str) -> Error:
-    return Error(what, code="D2S033", fix=fix)

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from d2s.backends.lax import channels
 from d2s.backends.lax.branches import cond
 from d2s.backends.lax.channels import Halt, Scope
+from d2s.backends.lax.places import WHOLE, Slot
 from d2s.backends.lax.regions import (
     at_failure,
     failures,
@@ -24,7 +25,7 @@ from d2s.backends.lax.regions import (
     scalar_predicate,
     select,
 )
-from d2s.backends.lax.watch import WHOLE, Slot, Watch
+from d2s.backends.lax.watch import Watch
 from d2s.backends.protocol import Handler, Thunk
 from d2s.backends.python import handler_of
 from d2s.errors import Error, Site, StagingError

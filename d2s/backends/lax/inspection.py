@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,9 +12,8 @@ import numpy as np
 
 from d2s import conversion, record, report
 from d2s.backends.lax.dtypes import type_of
-from d2s.backends.lax.keys import Changing, Itself, Node, Static
 from d2s.backends.lax.printing import Asked
-from d2s.errors import Error
+from d2s.errors import Error, boundary
 from d2s.observing import Watched, observed
 from d2s.specs import Spec
 from d2s.static import StaticFunction
@@ -85,16 +84,20 @@ class Inspected(StaticFunction):
     Arguments are as in a call; `d2s.spec(...)` or a `jax.ShapeDtypeStruct` may stand for an array.
     """
 
+    LOOKS = frozenset({"jaxpr", "lower", "hlo", "compile", "cost", "grad_jaxpr", "explain"})
+
     def look(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any], use: Callable[..., Any]
     ) -> Any:
         """What `use(entry, leaves)` says of the graph for these arguments."""
         raise NotImplementedError  # pragma: no cover - the engine knows its graphs
 
+    @boundary
     def jaxpr(self, *args: Any, **kwargs: Any) -> Any:
         """The graph as JAX sees it."""
         return self.look(args, kwargs, lambda entry, leaves: entry.jitted.trace(*leaves).jaxpr)
 
+    @boundary
     def lower(self, *args: Any, **kwargs: Any) -> jax.stages.Lowered:
         """The graph as StableHLO: `jax.stages.Lowered`."""
         lowered: jax.stages.Lowered = self.look(
@@ -102,16 +105,19 @@ class Inspected(StaticFunction):
         )
         return lowered
 
+    @boundary
     def hlo(self, *args: Any, optimized: bool = False, **kwargs: Any) -> str:
         """The text of the graph: StableHLO, or what XLA has made of it."""
         lowered = self.lower(*args, **kwargs)
         return str(lowered.compile().as_text() if optimized else lowered.as_text())
 
+    @boundary
     def compile(self, *args: Any, **kwargs: Any) -> jax.stages.Compiled:
         """Build and compile the graph ahead of time; calls with such arguments then just run."""
         compiled: jax.stages.Compiled = self.look(args, kwargs, _compile)
         return compiled
 
+    @boundary
     def cost(self, *args: Any, **kwargs: Any) -> Cost:
         """What XLA says of the compiled graph: operations, bytes moved, memory."""
         compiled = self.lower(*args, **kwargs).compile()
@@ -131,10 +137,12 @@ class Inspected(StaticFunction):
             size("generated_code"),
         )
 
+    @boundary
     def grad_jaxpr(self, *args: Any, **kwargs: Any) -> Any:
         """The backward graph: from what the forward one kept and the cotangents to gradients."""
         return self.look(args, kwargs, _backward)
 
+    @boundary
     def explain(self, *args: Any, **kwargs: Any) -> report.Report:
         """What became of each control-flow statement for such arguments, and why."""
         notes, inputs = self.look(args, kwargs, _notes)
@@ -143,6 +151,7 @@ class Inspected(StaticFunction):
         own = report.statements(code.co_filename, code.co_firstlineno)
         return report.report(f"{self.function.__qualname__}({', '.join(inputs)})", notes, own)
 
+    @boundary
     def watch(self, *names: str) -> Watched:
         """A copy of the function that also gives the values of variables: see `d2s.History`."""
         if not names:
@@ -156,19 +165,22 @@ class Inspected(StaticFunction):
             )
         return Watched(self.copy(observed(plain, names)), names, jax.effects_barrier)
 
+    @property
+    def examples(self) -> dict[str, Any] | None:
+        """The specifications of all arguments, if `input_spec` has one for each."""
+        raise NotImplementedError  # pragma: no cover - the engine knows its arguments
+
     def cache_info(self) -> CacheInfo:
         """Every graph that was built so far, with the reason."""
+        raise NotImplementedError  # pragma: no cover - the engine knows its graphs
+
+    def clear_cache(self) -> None:
+        """Forget all graphs; the next call builds one again."""
         raise NotImplementedError  # pragma: no cover - the engine knows its graphs
 
     def copy(self, function: Any) -> StaticFunction:
         """A static function with the options of this one that runs another converted function."""
         raise NotImplementedError  # pragma: no cover - the engine knows how
-
-    @property
-    def source(self) -> str:
-        """The source of the original function."""
-        plain: Any = getattr(self.function, "__wrapped__", self.function)
-        return conversion.original_source(plain)
 
 
 class _Printing:
@@ -209,39 +221,6 @@ def structs(value: Any, sizes: Mapping[str, int] | None = None, default: int = S
 
 def shown(leaves: Sequence[Any]) -> tuple[str, ...]:
     return tuple(str(type_of(leaf)) for leaf in leaves)
-
-
-def other_types(before: tuple[str, ...], now: tuple[str, ...]) -> str:
-    """The reason for a graph when everything but the types of inputs is as it was."""
-    changed = [f"{a} became {b}" for a, b in zip(before, now, strict=False) if a != b]
-    return f"inputs of other types: {', '.join(changed)}" if changed else "it was built again"
-
-
-def why(built: Iterable[tuple[Any, ...]], now: tuple[Any, ...]) -> str:
-    """The reason for a graph with another key: where it differs from the one most like it."""
-    likes = [[pair for pair in zip(key, now, strict=False) if pair[0] != pair[1]] for key in built]
-    if not likes:
-        return "the first call"
-    for old, new in min(reversed(likes), key=len):
-        if isinstance(old, Static) and isinstance(new, Static):
-            return f"a value that is static: {old.value!r} became {new.value!r}"
-        if isinstance(old, Node) and isinstance(new, Node) and old.kind is new.kind:
-            return f"a {old.kind.__name__} with other entries"
-        return f"{_token(old)} became {_token(new)}"
-    return "it reaches other objects"
-
-
-def _token(token: Any) -> str:
-    if isinstance(token, type):
-        is_array = issubclass(token, jax.Array | np.ndarray)
-        return "an array" if is_array else f"a Python {token.__name__}"
-    if isinstance(token, Static | Itself):
-        return repr(token.value)
-    if isinstance(token, Changing):
-        return "a number that changes"
-    if isinstance(token, Node):
-        return f"a {token.kind.__name__}"
-    return "an object"
 
 
 def _compile(entry: Any, leaves: Sequence[Any]) -> jax.stages.Compiled:
@@ -291,5 +270,6 @@ def _backward(entry: Any, leaves: Sequence[Any]) -> Any:
 
     inputs = [leaves[n] for n in wanted]
     both = jax.make_jaxpr(lambda *given: jax.vjp(forward, *given), return_shape=True)
-    outs, pull = both(*inputs)[1]
+    with record.recorded():  # a look is no graph of the function
+        outs, pull = both(*inputs)[1]
     return jax.make_jaxpr(lambda back, cotangents: back(cotangents))(pull, outs)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from d2s.backends.lax.dtypes import NUMBERS
-from d2s.backends.lax.watch import slot_names
+from d2s.backends.lax.places import slot_names
 
 
 class Token:

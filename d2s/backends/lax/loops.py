@@ -19,6 +19,7 @@ from d2s.backends.lax.boxes import boxed, build
 from d2s.backends.lax.carry import CODE, Plan, settle
 from d2s.backends.lax.dtypes import NUMBERS, Type, cast, type_of
 from d2s.backends.lax.ownership import alone
+from d2s.backends.lax.places import WHOLE
 from d2s.backends.lax.proof import Refused
 from d2s.backends.lax.regions import (
     Region,
@@ -52,7 +53,7 @@ from d2s.backends.lax.trees import (
 )
 from d2s.backends.lax.trips import Hole, State, given
 from d2s.backends.lax.unrolled import as_tuple, unroll
-from d2s.backends.lax.watch import WHOLE, Watch
+from d2s.backends.lax.watch import Watch
 from d2s.errors import Error, StagingError
 from d2s.settings import Loops, settled
 from d2s.values import Maybe

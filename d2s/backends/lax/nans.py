@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+from jax._src import source_info_util
 from jax.experimental import checkify
 
 from d2s.errors import NanFound, Site
@@ -33,8 +34,9 @@ def checked(graph: Callable[..., Any], **options: Any) -> tuple[Any, Callable[..
 
 
 def _site(traceback: Any) -> Site | None:
-    for frame in traceback.frames:
+    for frame in source_info_util.user_frames(traceback):
         if not is_library_file(frame.file_name):
             name = frame.function_name.rpartition(".<locals>.")[2]
-            return Site(frame.file_name, frame.line_num, name)
+            end = frame.end_column if frame.end_line == frame.start_line else 0
+            return Site(frame.file_name, frame.start_line, name, frame.start_column, end)
     return None

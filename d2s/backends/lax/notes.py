@@ -9,7 +9,9 @@ from d2s import record
 from d2s.backends.lax import channels
 from d2s.backends.lax.blame import CONDITION, POSITION, target_names, user_block
 from d2s.backends.lax.dtypes import is_dynamic, type_of
+from d2s.backends.lax.places import Slot
 from d2s.backends.lax.trees import Filler, Joined, Leaf, Out, children
+from d2s.backends.lax.watch import Watch
 from d2s.record import Carried, Note
 from d2s.values import Maybe, Unbound
 
@@ -20,20 +22,29 @@ def note(became: str, why: str, carried: Sequence[Carried] = ()) -> None:
         record.add(Note(channels.where(), became, why, tuple(carried)))
 
 
-def branch(blocks: tuple[Any, ...], value: Any, in_graph: bool) -> None:
-    """Note a branch on a run-time value, with the variables it leaves."""
+def branch(
+    blocks: tuple[Any, ...], value: Any, labels: list[str], contents: Sequence[Any], became: str
+) -> None:
+    """Note a branch on a run-time value, with the variables it leaves and what it wrote."""
     if not record.is_on():
         return
     why = "the condition is a run-time value"
     if all(map(user_block, blocks)):
         names = target_names()
-        became = "lax.cond" if len(blocks) == 2 else f"lax.switch of {len(blocks)}"
-        if not in_graph:
+        if not became:
             became, why = "no branch", f"{why}, but both sides do the same"
+        elif became == "lax.select":
+            why = f"{why}; both values are there"
         values = [value] if len(names) == 1 else value if names else []
-        note(became, why, carried(names, values, sides=2))
+        found = carried(names, values, sides=2) + carried(labels, contents, sides=2)
+        note(became, why, found)
     elif channels.where().text.lstrip().startswith("assert"):
         note("error code", why)
+
+
+def labels(watch: Watch, slots: Sequence[Slot]) -> list[str]:
+    """What a user calls places; nobody asks unless a record is made."""
+    return [watch.label_of(slot).replace("`", "") for slot in slots] if record.is_on() else []
 
 
 def loop(names: list[str], tree: Sequence[Any], trips: int | None) -> None:

@@ -20,17 +20,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from d2s.backends.lax.watch import (
-    EMPTY,
-    attribute_names_of,
-    cell_contents,
-    global_names,
-    is_library_class,
-    own_dict,
-    slot_names,
-)
+from d2s.backends.lax.mentions import attribute_names_of, global_names
+from d2s.backends.lax.places import EMPTY, cell_contents, own_dict, slot_names
 from d2s.conversion import is_made_by_d2s, is_written, why_not
-from d2s.libraries import is_library_file
+from d2s.libraries import is_library_class, is_library_file
 from d2s.static import StaticFunction
 
 _ARRAYS = (jax.Array, jax.core.Tracer)

@@ -8,7 +8,6 @@ gives None when something is different; then the walk decides.
 from __future__ import annotations
 
 import functools
-import types
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -18,10 +17,10 @@ import numpy as np
 
 from d2s.backends.lax.dtypes import fits
 from d2s.backends.lax.keys import Again, Changing, Contents, Itself, Node, Number, Pairs, Static
+from d2s.backends.lax.places import EMPTY, slot_names
 from d2s.backends.lax.reach import Place
 from d2s.backends.lax.state import ARRAY, is_fresh, number_of
-from d2s.backends.lax.watch import EMPTY, slot_names
-from d2s.static import StaticFunction
+from d2s.static import METHODS, StaticFunction
 
 Read = Callable[[tuple[Any, ...]], "tuple[list[Any], tuple[Any, ...]] | None"]
 
@@ -137,13 +136,13 @@ class _Writer:
             return
         if kind is not tuple or name != "args":
             self._unless(f"type({name}) is {self._constant(kind)}")
-        if isinstance(names, StaticFunction):
+        if kind in METHODS:
+            self._unless(f"{name}.__func__ is {self._constant(names)}")
+            self._part(f"{name}.__self__")
+        elif isinstance(names, StaticFunction):
             self._unless(f"{name} is {self._constant(names)}")
             for n in range(len(names.bound)):
                 self._part(f"{name}.bound[{n}]")
-        elif kind is types.MethodType:
-            self._unless(f"{name}.__func__ is {self._constant(names)}")
-            self._part(f"{name}.__self__")
         elif kind is functools.partial:
             for part in ("func", "args", "keywords"):
                 self._part(f"{name}.{part}")

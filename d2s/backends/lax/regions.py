@@ -24,6 +24,7 @@ from d2s.backends.lax.boxes import Taking, View, build, known, opened
 from d2s.backends.lax.channels import Failures, Halt, Scope, is_position
 from d2s.backends.lax.dtypes import Type, cast, type_of, type_of_aval
 from d2s.backends.lax.graphs import graph_of
+from d2s.backends.lax.places import WHOLE, Slot
 from d2s.backends.lax.trees import (
     FILLER,
     Difference,
@@ -35,7 +36,7 @@ from d2s.backends.lax.trees import (
     leaves,
     map_leaves,
 )
-from d2s.backends.lax.watch import WHOLE, Slot, Watch
+from d2s.backends.lax.watch import Watch
 from d2s.conversion import is_block, is_made_code
 from d2s.errors import Error, RunTimeError, StagingError
 

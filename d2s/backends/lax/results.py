@@ -18,8 +18,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from d2s.backends.lax.blame import made_or_returned
 from d2s.backends.lax.channels import Scope
 from d2s.backends.lax.dtypes import NUMBERS, is_dynamic
+from d2s.backends.lax.places import EMPTY, Slot, own_dict, slot_names
 from d2s.backends.lax.reach import Place
 from d2s.backends.lax.regions import at_failure
 from d2s.backends.lax.state import (
@@ -32,8 +34,9 @@ from d2s.backends.lax.state import (
 from d2s.backends.lax.texts import Text
 from d2s.backends.lax.trees import children
 from d2s.backends.lax.twins import Change, Twins, slot_of
-from d2s.backends.lax.watch import EMPTY, Slot, Watch, own_dict, slot_names
+from d2s.backends.lax.watch import Watch
 from d2s.errors import StagingError
+from d2s.static import method
 
 
 class Call:
@@ -56,8 +59,9 @@ def only_leaf(call: Call) -> Any:
 class Results:
     """Collects the outputs of a graph, and how to make Python values from them."""
 
-    def __init__(self, twins: Twins, outside: Watch) -> None:
+    def __init__(self, twins: Twins, outside: Watch, function: types.FunctionType) -> None:
         self.outs: list[Any] = []
+        self._function = function
         self._twins, self._outside = twins, outside
         self._known: dict[int, tuple[Any, Build]] = {}
 
@@ -90,7 +94,7 @@ class Results:
             return lambda call: make([part(call) for part in parts])
         if isinstance(value, types.MethodType):
             owner, function = self.of(value.__self__), value.__func__
-            return lambda call: types.MethodType(function, owner(call))
+            return lambda call: method(function, owner(call))
         filler = self._filler(value)
         if filler is None:
             return self._other(value)
@@ -151,6 +155,7 @@ class Results:
             raise StagingError(
                 f"a {type(value).__name__} made inside a static function cannot leave it",
                 code="D2S031",
+                site=made_or_returned(value, self._function),
                 fix="arrays, numbers, texts, or lists, dicts and objects of those",
             )
         return lambda call: value

@@ -35,9 +35,10 @@ from d2s.backends.lax.keys import (
     Static,
     exact_key,
 )
-from d2s.backends.lax.watch import EMPTY, is_library_class, own_dict, slot_names
+from d2s.backends.lax.places import EMPTY, own_dict, slot_names
 from d2s.errors import StagingError
-from d2s.static import StaticFunction
+from d2s.libraries import is_library_class
+from d2s.static import BoundStatic, StaticFunction
 
 ARRAY = type(jnp.zeros(()))
 
@@ -219,7 +220,7 @@ class Taken:
             self.key.append(Node(set, list(value), frozenset(map(exact_key, value))))
 
     def _method(self, value: Any, given: bool) -> None:
-        self.key.append(Node(types.MethodType, value.__func__, id(value.__func__)))
+        self.key.append(Node(type(value), value.__func__, id(value.__func__)))
         self.take(value.__self__, given and not is_twinned(type(value.__self__)))
 
     def _partial(self, value: Any, given: bool) -> None:
@@ -364,6 +365,7 @@ def _how(kind: Any, value: Any) -> Any:
         set: Taken._set,
         deque: Taken._deque,
         types.MethodType: Taken._method,
+        BoundStatic: Taken._method,
         functools.partial: Taken._partial,
         np.ndarray: Taken._ndarray,
         jax.ShapeDtypeStruct: Taken._struct,

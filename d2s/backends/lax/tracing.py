@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from d2s.backends import running_on
@@ -10,7 +10,7 @@ from d2s.backends.lax import LaxBackend, channels
 from d2s.backends.lax.compiled import Compiled
 from d2s.backends.lax.sequences import as_sequence
 from d2s.backends.lax.unrolled import as_tuple
-from d2s.backends.protocol import Thunk
+from d2s.backends.protocol import Block, State, Thunk
 from d2s.backends.python import PythonBackend
 from d2s.errors import Error, StagingError
 
@@ -18,38 +18,20 @@ from d2s.errors import Error, StagingError
 class _Refusing(LaxBackend):
     """Python decides every branch and runs every loop; by a run-time value it may not."""
 
-    def cond(
-        self,
-        test: Any,
-        then: Callable[..., Any],
-        orelse: Callable[..., Any],
-        state: tuple[Any, ...],
-    ) -> Any:
+    def cond(self, test: Any, then: Block, orelse: Block, state: State) -> Any:
         return PythonBackend.cond(self, self._known(test), then, orelse, state)
 
-    def switch(
-        self,
-        subject: Any,
-        cases: dict[int, Callable[..., Any]],
-        orelse: Callable[..., Any],
-        state: tuple[Any, ...],
-    ) -> Any:
+    def switch(self, subject: Any, cases: dict[int, Block], orelse: Block, state: State) -> Any:
         return super().switch(self._known(subject), cases, orelse, state)
 
-    def while_loop(
-        self, test: Callable[..., Any], body: Callable[..., Any], state: tuple[Any, ...]
-    ) -> tuple[Any, ...]:
+    def while_loop(self, test: Block, body: Block, state: State) -> State:
         while self._known(test(*state)):
             state = as_tuple(body(*state), len(state))
         return state
 
     def for_loop(
-        self,
-        iterable: Iterable[Any],
-        body: Callable[..., Any],
-        state: tuple[Any, ...],
-        test: Callable[..., Any] | None,
-    ) -> tuple[Any, ...]:
+        self, iterable: Iterable[Any], body: Block, state: State, test: Block | None
+    ) -> State:
         sequence = as_sequence(iterable)
         if sequence is not None:
             self._known(sequence.length)

@@ -11,9 +11,10 @@ from d2s.backends.lax import channels
 from d2s.backends.lax.appended import Recorder
 from d2s.backends.lax.boxes import Taking, build
 from d2s.backends.lax.dtypes import Type, cast
+from d2s.backends.lax.places import Slot
 from d2s.backends.lax.regions import Handed
 from d2s.backends.lax.trees import Filler, Known, Leaf, boxes_in
-from d2s.backends.lax.watch import Slot, Watch
+from d2s.backends.lax.watch import Watch
 from d2s.errors import StagingError
 
 State = tuple[Any, ...]

@@ -21,13 +21,13 @@ from d2s.backends.lax import aliases, channels, kinds
 from d2s.backends.lax.channels import Scope
 from d2s.backends.lax.dtypes import NUMBERS
 from d2s.backends.lax.keys import Again, Changing, Contents, Itself, Node, Pairs, Static
+from d2s.backends.lax.places import EMPTY, Slot, cell_contents, instance_slot
 from d2s.backends.lax.reach import Place, Reach
 from d2s.backends.lax.state import attribute_names, getattr_raw, is_fresh, set_raw
 from d2s.backends.lax.trees import map_leaves
-from d2s.backends.lax.watch import EMPTY, Slot, cell_contents, instance_slot
 from d2s.conversion import is_made_inside
 from d2s.errors import StagingError
-from d2s.static import StaticFunction
+from d2s.static import METHODS, StaticFunction, method
 
 
 class Restart(BaseException):
@@ -109,8 +109,8 @@ class Twins:
         kind, names = node.kind, node.names
         if kind is tuple:
             return tuple(self._parts(names))
-        if kind is types.MethodType:
-            return types.MethodType(names, self._parts(1)[0])
+        if kind in METHODS:
+            return method(names, self._parts(1)[0])
         if kind is functools.partial:
             function, args, keywords = self._parts(3)
             return functools.partial(function, *args, **keywords)

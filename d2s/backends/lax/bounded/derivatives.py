@@ -81,8 +81,8 @@ def _transpose(cts: Sequence[Any], *args: Any, test: Any, body: Any, form: Form)
             "the gradient of a loop needs a bound on its trips, and this loop has none",
             code="D2S043",
             site=form.site,
-            fix="with d2s.options(max_iterations=...): around the loop, or a `for` over a range "
-            "that is left early",
+            fix="max_iterations=... for to_static or in a d2s.options block, or a `for` over a "
+            "range whose length is a constant (static_argnames) and that is left early",
         )
     given = Operands.of(args, test, form)
     linear = Operands(*([ad.is_undefined_primal(v) for v in group] for group in given))

@@ -40,6 +40,11 @@ class Form(NamedTuple):
     #: the user's line
     site: Site | None = None
 
+    def __str__(self) -> str:
+        """What a reader of the graph may want to know."""
+        place = "" if self.site is None else f"line {self.site.line}, "
+        return f"{place}{'any number of' if self.limit is None else f'at most {self.limit}'} trips"
+
 
 class Operands(NamedTuple):
     number: list[Any]

@@ -1,0 +1,259 @@
+"""Places that hold one value, and what was in them: cells, entries, attributes, global names."""
+
+from __future__ import annotations
+
+import array
+import functools
+import types
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from d2s.conversion import MARKS
+
+EMPTY = object()
+
+#: the key of a place that is all of a list, dict or deque, or of the attributes in `__slots__`
+WHOLE = object()
+
+
+class Slot:
+    """A place that holds one value: a closure cell, an entry of a list or dict, an attribute.
+
+    With the key `WHOLE` it is all that a list, dict or object holds, because there is more or less
+    in it than before.
+    """
+
+    def __init__(self, owner: Any, key: Any) -> None:
+        self.owner, self.key = owner, key
+
+    def get(self) -> Any:
+        if isinstance(self.owner, types.CellType):
+            return cell_contents(self.owner)
+        if self.key is WHOLE:
+            return _copy(self.owner)
+        if isinstance(self.owner, SlotAttributes):
+            return getattr(self.owner.owner, self.key)
+        return self.owner[self.key]
+
+    def set(self, value: Any) -> None:
+        if self.key is WHOLE:
+            _refill(self.owner, value)
+        elif isinstance(self.owner, SlotAttributes):
+            object.__setattr__(self.owner.owner, self.key, value)
+        elif not isinstance(self.owner, types.CellType):
+            self.owner[self.key] = value
+        elif value is EMPTY:
+            del self.owner.cell_contents
+        else:
+            self.owner.cell_contents = value
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there is such a place at all: an entry, an attribute."""
+        if isinstance(self.owner, types.CellType) or self.key is WHOLE:
+            return True
+        if isinstance(self.owner, SlotAttributes):
+            return hasattr(self.owner.owner, self.key)
+        if isinstance(self.owner, dict):
+            return self.key in self.owner
+        return bool(self.key < len(self.owner))
+
+    @property
+    def holder(self) -> Any:
+        """What holds the value, for Python."""
+        return self.owner.owner if isinstance(self.owner, SlotAttributes) else self.owner
+
+    @property
+    def identity(self) -> tuple[int, Any]:
+        return id(self.holder), self.key
+
+
+def _copy(owner: Any) -> Any:
+    if isinstance(owner, SlotAttributes):
+        kind: Any = type(owner.owner)
+        names = slot_names(kind)
+        return {n: getattr(owner.owner, n) for n in names if hasattr(owner.owner, n)}
+    return dict(owner) if isinstance(owner, dict) else list(owner)
+
+
+def _refill(owner: Any, value: Any) -> None:
+    if isinstance(owner, SlotAttributes):
+        kind: Any = type(owner.owner)
+        held = dict.fromkeys(slot_names(kind), EMPTY) | value
+        _restore_attributes(owner, held)
+    elif isinstance(owner, list):
+        owner[:] = value
+    else:
+        owner.clear()
+        owner.extend(value) if isinstance(owner, deque) else owner.update(value)
+
+
+def cell_contents(cell: types.CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return EMPTY
+
+
+class GlobalName:
+    """A global name."""
+
+    def __init__(self, space: dict[str, Any], name: str) -> None:
+        self.space, self.name = space, name
+
+    def restore(self, before: Any) -> None:
+        if before is EMPTY:
+            self.space.pop(self.name, None)
+        else:
+            self.space[self.name] = before
+
+
+class SlotAttributes:
+    """The attributes that a class keeps in `__slots__`."""
+
+    def __init__(self, owner: Any) -> None:
+        self.owner = owner
+
+
+def instance_slot(value: Any, name: str) -> Slot:
+    """An attribute of an object, by the same owner whoever asks."""
+    own = own_dict(value)
+    if own is not None and name in own:
+        return Slot(own, name)
+    return Slot(SlotAttributes(value), name)
+
+
+class FunctionAttributes:
+    """The attributes of a function."""
+
+    def __init__(self, function: types.FunctionType) -> None:
+        self.items = function.__dict__
+
+
+def restore(owner: Any, before: Any) -> None:
+    """Put back what was in something before it changed."""
+    if isinstance(owner, types.CellType):
+        Slot(owner, None).set(before)
+    elif isinstance(owner, GlobalName):
+        owner.restore(before)
+    elif isinstance(owner, np.ndarray):
+        owner[...] = before
+    elif isinstance(owner, list | bytearray):
+        owner[:] = before
+    elif isinstance(owner, array.array):
+        owner[:] = array.array(owner.typecode, before)
+    elif isinstance(owner, type | types.FunctionType | SlotAttributes):
+        _restore_attributes(owner, before)
+    elif isinstance(owner, FunctionAttributes):
+        marks = {n: v for n, v in owner.items.items() if n in MARKS}
+        owner.items.clear()
+        owner.items.update(before | marks)
+    else:
+        owner.clear()
+        owner.extend(before) if isinstance(owner, deque) else owner.update(before)
+
+
+def _restore_attributes(owner: Any, before: dict[str, Any]) -> None:
+    target = owner.owner if isinstance(owner, SlotAttributes) else owner
+    setter = setattr if isinstance(owner, type | types.FunctionType) else object.__setattr__
+    for name in [n for n in _attributes(owner, before) if n not in before]:
+        delattr(target, name)
+    for name, value in before.items():
+        if _attribute(owner, name) is not value:
+            delattr(target, name) if value is EMPTY else setter(target, name, value)
+
+
+def _attributes(owner: Any, before: dict[str, Any]) -> list[str]:
+    if isinstance(owner, type):
+        return [n for n in vars(owner) if n not in ("__dict__", "__weakref__")]
+    return list(before)
+
+
+def _attribute(owner: Any, name: str) -> Any:
+    if isinstance(owner, type):
+        return vars(owner).get(name, EMPTY)
+    return getattr(owner.owner if isinstance(owner, SlotAttributes) else owner, name, EMPTY)
+
+
+def own_dict(value: Any) -> dict[str, Any] | None:
+    """The attributes of an object, not those of something that it stands for."""
+    try:
+        own = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return None
+    return own if type(own) is dict else None
+
+
+@functools.cache
+def slot_names(kind: Any) -> tuple[str, ...]:
+    names: list[str] = []
+    for base in kind.__mro__:
+        slots = vars(base).get("__slots__", ())
+        names += [slots] if isinstance(slots, str) else list(slots)
+    hidden = ("__dict__", "__weakref__")
+    return tuple(n for n in names if n not in hidden and not n.startswith("__"))
+
+
+def is_unchanged(owner: Any, before: Any) -> bool:
+    if isinstance(owner, types.CellType):
+        return cell_contents(owner) is before
+    if isinstance(owner, type | types.FunctionType | SlotAttributes):
+        if len(_attributes(owner, before)) != len(before):
+            return False
+        return all(_attribute(owner, name) is value for name, value in before.items())
+    if isinstance(owner, FunctionAttributes):
+        now = {n: v for n, v in owner.items.items() if n not in MARKS}
+        return now.keys() == before.keys() and all(now[n] is before[n] for n in now)
+    if isinstance(owner, np.ndarray):
+        return bool(owner.tobytes() == before.tobytes())
+    if isinstance(owner, dict):
+        return len(owner) == len(before) and all(
+            k is k2 and v is v2
+            for (k, v), (k2, v2) in zip(owner.items(), before.items(), strict=True)
+        )
+    if isinstance(owner, set):
+        return bool(owner == before)
+    return len(owner) == len(before) and all(a is b for a, b in zip(owner, before, strict=True))
+
+
+def changed_slots(owner: Any, before: Any) -> list[Slot] | None:
+    """The places of an object whose value changed; None when it changed in another way."""
+    if isinstance(owner, types.CellType):
+        return [Slot(owner, None)]
+    if isinstance(owner, GlobalName) and before is not EMPTY and owner.name in owner.space:
+        return [Slot(owner.space, owner.name)]
+    if isinstance(owner, list) and len(owner) == len(before):
+        return [Slot(owner, n) for n, v in enumerate(owner) if v is not before[n]]
+    if isinstance(owner, dict) and list(owner) == list(before):
+        return [Slot(owner, k) for k, v in owner.items() if v is not before[k]]
+    if isinstance(owner, SlotAttributes):
+        names = [n for n, v in before.items() if _attribute(owner, n) is not v]
+        new = any(before[n] is EMPTY or _attribute(owner, n) is EMPTY for n in names)
+        return [Slot(owner, WHOLE)] if new else [Slot(owner, n) for n in names]
+    return [Slot(owner, WHOLE)] if isinstance(owner, list | dict | deque) else None
+
+
+def path_to(owner: Any, roots: Iterable[tuple[str, Any]], is_known: Callable[[Any], bool]) -> str:
+    """How a program gets to a list or dict; with a dot at the end, to the attributes."""
+    wanted = owner.owner if isinstance(owner, SlotAttributes) else owner
+    queue = list(roots)
+    seen: set[int] = set()
+    for path, value in queue:
+        if id(value) in seen or not is_known(value) or isinstance(value, type):
+            continue
+        seen.add(id(value))
+        attributes = getattr(value, "__dict__", None)
+        if value is wanted:
+            return f"{path}." if isinstance(owner, SlotAttributes) else path
+        if attributes is wanted:
+            return f"{path}."
+        if isinstance(value, list | tuple | deque):
+            queue += [(f"{path}[{n}]", part) for n, part in enumerate(value)]
+        elif isinstance(value, dict):
+            queue += [(f"{path}[{key!r}]", part) for key, part in value.items()]
+        elif type(attributes) is dict and not callable(value):
+            queue += [(f"{path}.{name}", part) for name, part in attributes.items()]
+    return ""
