@@ -349,7 +349,8 @@ def seen_after_failure(scope: Scope | None = None) -> Watch:
     at the time of a failure, too.
     """
     held = Watch()
-    for observer in _stack.scopes:
+    inner = [] if scope is None or scope in _stack.scopes else [scope]
+    for observer in (*_stack.scopes, *inner):
         if observer.observed and (observer.catches or observer.is_whole):
             for slot in observer.watch.places():
                 held.add(slot.holder)

@@ -40,6 +40,7 @@ from d2s.conversion import MARKS, is_made_by_d2s, is_written
 from d2s.errors import Site, StagingError
 from d2s.libraries import is_library_class, is_library_file
 from d2s.static import StaticFunction
+from d2s.values import Maybe
 
 _ATOMS = (str, bytes, int, float, complex, bool, type(None), types.ModuleType, range, slice)
 _METHODS = (types.BuiltinMethodType, types.MethodWrapperType, types.MethodType)
@@ -152,6 +153,8 @@ class Watch:
             return list(value.values())
         if isinstance(value, StaticFunction):
             return [value.original]
+        if isinstance(value, Maybe):
+            return [value.value]
         if type(value).__module__.startswith("d2s."):
             return []
         reached: list[Any] = [type(value)]
