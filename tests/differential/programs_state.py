@@ -395,3 +395,45 @@ def container_that_nobody_sees_after_a_failure(x):
             late = 1
         held.setdefault("k", late)
     return held["k"]
+
+
+# -- objects that a name may have, or not --------------------------------------------------------
+
+
+@case((0,), (4,), (7,))
+def object_of_a_name_that_may_be_unbound(w):
+    if w > 3:
+        cell = Cell(s=1.0)
+
+    def inner():
+        return cell
+
+    if w > 5:
+        cell.s = 9.0
+    return inner().s
+
+
+@case((0,), (4,), (7,), error_ok=codes.EFFECT)
+def list_of_a_name_that_may_be_unbound(w):
+    if w > 3:
+        held = [1.0, 2.0]
+
+    def inner():
+        return held
+
+    for _ in range(w):
+        held[0] = held[0] + 1
+    return inner()
+
+
+@case((0,), (1,), (6,))
+def object_made_in_a_try_and_changed_in_its_else(w):
+    try:
+        if w > 5:
+            return 2.0
+        cell = Cell(s=8.0) if w == 0 else Cell(s=1.0)
+    except ValueError:
+        pass
+    else:
+        cell.s = cell.s % 4.0
+    return cell.s

@@ -653,3 +653,26 @@ def test_a_list_that_grows_with_every_call_is_said_to_be_slow(caplog):
         static(jnp.float32(1))
     assert len(seen) == 18
     assert "16 graphs" in caplog.text and "a list of 15 parts became a list of 16" in caplog.text
+
+
+class Counting(nnx.Module):
+    def __init__(self):
+        self.w = nnx.Param(jnp.ones(3))
+        self.count = nnx.Variable(jnp.zeros(()))
+
+    def step(self, x):
+        if x.sum() > 0:
+            self.count[...] += 1
+        for row in x:
+            self.w[...] = self.w[...] * 0.9 + row
+        return self.w[...].sum()
+
+
+def test_variables_of_nnx_are_written_in_branches_and_loops():
+    module, plain = Counting(), Counting()
+    static = d2s.to_static(module.step)
+    for sign in (-1.0, 1.0, 1.0):
+        x = jnp.full((12, 3), sign)
+        np.testing.assert_allclose(static(x), plain.step(x), rtol=1e-5)
+        assert module.count[...] == plain.count[...]
+        np.testing.assert_allclose(module.w[...], plain.w[...], rtol=1e-5)

