@@ -17,7 +17,7 @@ import gast
 
 from d2s import conversion
 from d2s.analysis.scopes import SCOPES, own_nodes
-from d2s.errors import Error, boundary
+from d2s.errors import boundary, wrong_option
 from d2s.templates import quote
 
 _BODIES = ("body", "orelse", "finalbody")
@@ -93,6 +93,8 @@ def observed(function: types.FunctionType, names: tuple[str, ...]) -> types.Func
 
     def edit(tree: gast.AST) -> None:
         every: set[str] = set()
+        if isinstance(tree, gast.Lambda):
+            raise wrong_option("a lambda has no statements to watch", "the same as a `def`")
         if isinstance(tree, gast.FunctionDef):
             parameters = [n.id for n in own_nodes([tree.args]) if isinstance(n, gast.Name)]
             every = {n.id for n in own_nodes(tree.body) if isinstance(n, gast.Name)}
@@ -104,10 +106,9 @@ def observed(function: types.FunctionType, names: tuple[str, ...]) -> types.Func
         for name in names:
             if name not in found:
                 close = difflib.get_close_matches(name, every, n=1)
-                raise Error(
+                raise wrong_option(
                     f"{function.__qualname__} assigns no variable {name!r}",
-                    code="D2S033",
-                    fix=f"the name of a variable of the function{_hint(close)}",
+                    f"the name of a variable of the function{_hint(close)}",
                 )
 
     return conversion.converted_with(function, edit)

@@ -9,7 +9,7 @@ import linecache
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from d2s.errors import notebook_cell
 from d2s.record import Carried, Note
@@ -97,7 +97,9 @@ def report(title: str, notes: Iterable[Note], own: Iterable[tuple[Row, int]]) ->
     Each of those comes with the line of the `if` whose `elif` it is; a switch speaks for them all.
     """
     places: dict[tuple[str, int, int], list[Note]] = {}
+    matches: dict[str, dict[int, int]] = {}
     for note in notes:
+        note = _of_statement(note, matches)
         site = note.site
         places.setdefault((site.filename, site.line, site.column), []).append(note)
     rows = {key: _row(found) for key, found in places.items()}
@@ -107,6 +109,22 @@ def report(title: str, notes: Iterable[Note], own: Iterable[tuple[Row, int]]) ->
         if (row.filename, row.line) not in noted and head not in switches:
             rows[row.filename, row.line, 0] = row
     return Report(title, tuple(rows[key] for key in sorted(rows)))
+
+
+def _of_statement(note: Note, matches: dict[str, dict[int, int]]) -> Note:
+    """A note on a `case` is one on its `match`."""
+    site = note.site
+    if not site.text.lstrip().startswith("case"):
+        return note
+    if site.filename not in matches:
+        matches[site.filename] = {
+            case.pattern.lineno: node.lineno
+            for node in ast.walk(_parsed(site.filename))
+            if isinstance(node, ast.Match)
+            for case in node.cases
+        }
+    line = matches[site.filename].get(site.line)
+    return note if line is None else replace(note, site=replace(site, line=line, column=0))
 
 
 #: what loops become
@@ -133,11 +151,7 @@ def _row(notes: list[Note]) -> Row:
 
 def statements(filename: str, first: int) -> list[tuple[Row, int]]:
     """The `if`, `while` and `for` statements of the function at a line, as rows not reached."""
-    text = "".join(linecache.getlines(filename))
-    try:
-        tree = ast.parse(text)
-    except SyntaxError:
-        return []
+    tree = _parsed(filename)
     found: list[tuple[Row, int]] = []
     heads = _heads(tree)
     for function in ast.walk(tree):
@@ -158,9 +172,16 @@ def statements(filename: str, first: int) -> list[tuple[Row, int]]:
                     heads.get(node.lineno, node.lineno),
                 )
                 for node in ast.walk(function)
-                if isinstance(node, ast.If | ast.While | ast.For)
+                if isinstance(node, ast.If | ast.While | ast.For | ast.Match)
             ]
     return found
+
+
+def _parsed(filename: str) -> ast.AST:
+    try:
+        return ast.parse("".join(linecache.getlines(filename)))
+    except SyntaxError:
+        return ast.Module([], [])
 
 
 def _heads(tree: ast.AST) -> dict[int, int]:

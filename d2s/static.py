@@ -152,7 +152,7 @@ def _compiled(original: Any, options: Options) -> Any:
 
 def parts(function: Any) -> tuple[types.FunctionType, tuple[Any, ...], dict[str, Any]]:
     """The Python function behind a callable, and the arguments it is bound to."""
-    if _is_wrapper(function):
+    if is_wrapper(function):
         return _calling(function), (), {}
     if isinstance(function, types.FunctionType):
         if not conversion.is_made_by_d2s(function):
@@ -192,7 +192,7 @@ def parts(function: Any) -> tuple[types.FunctionType, tuple[Any, ...], dict[str,
     )
 
 
-def _is_wrapper(function: Any) -> bool:
+def is_wrapper(function: Any) -> bool:
     """Whether a library made this around a function of the user's: `jax.grad(f)`, `jax.jit(f)`."""
     inner = getattr(function, "__wrapped__", None)
     if inner is None or isinstance(function, StaticFunction | types.MethodType | type):

@@ -406,10 +406,27 @@ def test_watching_methods():
     assert d2s.to_static(Net.run).watch("y")(net, 1.0)["y"] == [2.0]
 
 
+def test_what_cannot_be_watched():
+    with pytest.raises(d2s.Error, match="takes names"):
+        collatz.watch(3)
+    with pytest.raises(d2s.Error, match="a lambda has no statements"):
+        d2s.to_static(lambda x: x + 1).watch("x")
+    with pytest.raises(d2s.Error, match="is inside a wrapper"):
+        d2s.to_static(jax.grad(loss)).watch("w")
+
+
+@pytest.mark.parametrize("given", [d2s.spec("i32"), jax.ShapeDtypeStruct((), jnp.int32)])
+def test_a_specification_is_no_array(given):
+    assert collatz.jaxpr(given) is not None
+    with pytest.raises(d2s.Error) as caught:
+        collatz(given)
+    assert caught.value.code == "D2S030" and "collatz(given)" in str(caught.value)
+
+
 def test_names_that_are_not_there():
     with pytest.raises(d2s.Error, match=r"assigns no variable 'step'(.|\n)*'steps'"):
         collatz.watch("step")
-    with pytest.raises(d2s.Error, match="without a name"):
+    with pytest.raises(d2s.Error, match="takes names"):
         collatz.watch()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import sys
 from pathlib import Path
 
 import pytest
@@ -63,7 +64,10 @@ def test_both_sides_of_a_mismatch_are_shown(code, here):
     sides = caught.value.sides
     assert len(sides) == 2 and sides[0].what != sides[1].what
     for side in sides:
-        assert side.site is not None and side.site.column + 1 <= side.site.end_column
+        assert side.site is not None
+        # Python 3.12 keeps no columns of a constant that a lambda returns: the line is marked
+        known = sys.version_info[:2] != (3, 12) or code != "D2S013"
+        assert side.site.column + 1 <= side.site.end_column or not known
         assert any(line.startswith(f"  {side.when}: ") for line in text)
         at = text.index(f"  {side.when}, line {side.site.line}")
         assert text[at + 1].strip() == side.site.text.strip() and set(text[at + 2]) == {" ", "^"}

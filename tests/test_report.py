@@ -177,6 +177,37 @@ def test_a_statement_that_became_several_things():
     assert row.became == "Python (1x), lax.cond (1x)"
 
 
+def test_a_match_is_one_row():
+    def f(x, kind, n):
+        match kind:
+            case "up":
+                x = x + 1
+            case "down":
+                x = x - 1
+        match n:
+            case 0:
+                x = x * 2
+            case 1:
+                x = x * 3
+        match x:
+            case float():
+                x = x + 1
+        if kind == "up":
+            return x
+        match n:
+            case 2:
+                x = 0
+        return x
+
+    rows = d2s.explain(f, jnp.float32(1.0), "up", jnp.int32(1)).rows
+    assert [(row.source, row.became) for row in rows[:2]] == [
+        ("match kind:", "Python"),
+        ("match n:", "lax.switch of 3"),
+    ]
+    assert (rows[-1].source, rows[-1].became) == ("match n:", "not reached")
+    assert len(rows) == 5
+
+
 def test_how_a_loop_was_left_is_no_row_of_its_own():
     def f(x):
         for n in range(50):

@@ -42,7 +42,7 @@ from d2s.backends.lax.regions import (
     trace,
 )
 from d2s.backends.lax.results import Build, Call, Results, Write, only_leaf
-from d2s.backends.lax.state import ARRAY, Taken
+from d2s.backends.lax.state import ARRAY, Taken, no_array
 from d2s.backends.lax.trees import Out
 from d2s.backends.lax.twins import Restart, Twins
 from d2s.backends.lax.watch import Watch
@@ -422,6 +422,8 @@ class Compiled(Inspected):
 
     def _try_again(self, entry: _Entry, leaves: list[Any], owners: Any, error: Exception) -> Any:
         """Make the numbers static whose value was needed; otherwise say what went wrong."""
+        if _tracing.look is None and any(isinstance(v, jax.ShapeDtypeStruct) for v in leaves):
+            raise no_array()
         staging = isinstance(error, Error) and not isinstance(error, SyntaxError)
         if not staging and not is_tracer_error(error):
             raise error

@@ -13,10 +13,10 @@ import numpy as np
 from d2s import conversion, record, report
 from d2s.backends.lax.dtypes import type_of
 from d2s.backends.lax.printing import Asked
-from d2s.errors import Error, boundary
+from d2s.errors import boundary, wrong_option
 from d2s.observing import Watched, observed
 from d2s.specs import Spec
-from d2s.static import StaticFunction
+from d2s.static import StaticFunction, is_wrapper
 
 #: how many inputs of a graph that prints come before its leaves
 TICKET = 2
@@ -154,14 +154,16 @@ class Inspected(StaticFunction):
     @boundary
     def watch(self, *names: str) -> Watched:
         """A copy of the function that also gives the values of variables: see `d2s.History`."""
-        if not names:
-            raise Error("watch() without a name", code="D2S033", fix='f.watch("x")(*args)')
+        if not names or not all(isinstance(name, str) for name in names):
+            raise wrong_option("watch takes names of variables", 'f.watch("x")(*args)')
+        if is_wrapper(self.original):
+            what = f"{self.function.__qualname__} is inside a wrapper, which has no variables"
+            raise wrong_option(what, "watch of the function itself: d2s.to_static(f).watch(...)")
         plain = getattr(self.function, "__wrapped__", self.function)
         if conversion.is_written(plain):
-            raise Error(
+            raise wrong_option(
                 f"{plain.__qualname__} was written by d2s convert, and has no source of its own",
-                code="D2S033",
-                fix="the file that it was made from",
+                "the file that it was made from",
             )
         return Watched(self.copy(observed(plain, names)), names, jax.effects_barrier)
 
@@ -255,10 +257,9 @@ def _backward(entry: Any, leaves: Sequence[Any]) -> Any:
         n for n, leaf in enumerate(leaves) if jnp.issubdtype(type_of(leaf).dtype, jnp.inexact)
     ]
     if not wanted:
-        raise Error(
+        raise wrong_option(
             f"no argument of {entry.owner.function.__qualname__} is a float",
-            code="D2S033",
-            fix="floating-point arguments, which have gradients",
+            "floating-point arguments, which have gradients",
         )
 
     def forward(*inputs: Any) -> list[Any]:

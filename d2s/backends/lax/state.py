@@ -38,6 +38,7 @@ from d2s.backends.lax.keys import (
 from d2s.backends.lax.places import EMPTY, own_dict, slot_names
 from d2s.errors import StagingError
 from d2s.libraries import is_library_class
+from d2s.specs import Spec
 from d2s.static import BoundStatic, StaticFunction
 
 ARRAY = type(jnp.zeros(()))
@@ -219,6 +220,12 @@ class Taken:
         else:
             self.key.append(Node(set, list(value), frozenset(map(exact_key, value))))
 
+    def _specification(self, value: Any, given: bool) -> None:
+        """Where a function is looked at, specifications have become those of jax."""
+        if given:
+            raise no_array()
+        self._opaque(value, given)
+
     def _method(self, value: Any, given: bool) -> None:
         self.key.append(Node(type(value), value.__func__, id(value.__func__)))
         self.take(value.__self__, given and not is_twinned(type(value.__self__)))
@@ -329,6 +336,14 @@ def is_twinned(kind: Any) -> bool:
     return known
 
 
+def no_array() -> StagingError:
+    return StagingError(
+        "a specification is given where the function runs, which needs an array",
+        code="D2S030",
+        fix="an array; specifications are for .jaxpr, .explain, .compile and their kin",
+    )
+
+
 _TWINNED: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
 
 
@@ -371,6 +386,7 @@ def _how(kind: Any, value: Any) -> Any:
         jax.ShapeDtypeStruct: Taken._struct,
         Constant: Taken._constant,
         Donated: Taken._donated,
+        Spec: Taken._specification,
     }
     if kind in exactly:
         return exactly[kind]
