@@ -6,7 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax._src.core import check_jaxpr
 from jax.extend.core import jaxprs_in_params
+from jax.interpreters.partial_eval import dce_jaxpr
 
 from d2s.backends.lax.bounded import bounded_while
 
@@ -285,3 +287,22 @@ def test_without_a_gradient_it_is_the_loop_of_lax():
         return sorted(re.findall(r"stablehlo\.\w+", text))
 
     assert operations(lambda w, x, n: simple(w, x, n, checked=False)) == operations(by_hand)
+
+
+def test_a_test_keeps_nothing_that_reads_what_nobody_needs():
+    def test(state):
+        trips, _, idle = state
+        jnp.sin(idle)  # what it gives is not needed, nor is what it reads
+        return trips < 3
+
+    def body(state):
+        trips, x, idle = state
+        return trips + 1, x * 2, idle + 1
+
+    def f(x):
+        return bounded_while(test, body, (0, x, x), LIMIT)[1]
+
+    graph = jax.make_jaxpr(f)(1.0)
+    smaller, _ = dce_jaxpr(graph.jaxpr, [True])
+    assert jax.core.eval_jaxpr(smaller, graph.consts, 1.5) == [12.0]
+    check_jaxpr(smaller)

@@ -84,11 +84,9 @@ def fold(test: Any, tests: int, body: Any, consts: int) -> Folded | None:
         going, asked = _questions(test, tests, ClosedJaxpr(leaves, []), consts, side)
         stay, leave = (_inlined(jaxpr, equation, n) for n in (1 - side, side))
         fixed = tests + consts
-        _, reads = dce_jaxpr(going.jaxpr, [True])
-        kept = [n < fixed and not read for n, read in enumerate(reads)]
-        invars = [v for v, drop in zip(going.jaxpr.invars, kept, strict=True) if not drop]
-        unknown = going.jaxpr.debug_info.with_unknown_names()
-        going = ClosedJaxpr(going.jaxpr.replace(invars=invars, debug_info=unknown), going.consts)
+        keep = [n >= fixed for n in range(len(going.jaxpr.invars))]
+        smaller, reads = dce_jaxpr(going.jaxpr, [True], keep)
+        going = ClosedJaxpr(smaller, going.consts)
         return Folded(going, stay, list(reads[:fixed]), asked, leave)
     return None
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from jax.extend.core import ClosedJaxpr
+from jax.interpreters.partial_eval import dce_jaxpr
 
 Flags = list[bool]
 
@@ -29,8 +30,12 @@ def merged(flags: Sequence[bool], ones: Sequence[Any], rest: Sequence[Any]) -> l
 
 
 def laid_out(closed: Any, invars: Sequence[Any], outvars: Sequence[Any]) -> Any:
-    """The same equations, with inputs and outputs in another order."""
+    """The same equations, with inputs and outputs in another order; those that are not needed go.
+
+    They may read inputs that are no longer there.
+    """
     jaxpr = closed.jaxpr
     unknown = jaxpr.debug_info.with_unknown_names()
     made = jaxpr.replace(invars=list(invars), outvars=list(outvars), debug_info=unknown)
-    return ClosedJaxpr(made, closed.consts)
+    smaller, _ = dce_jaxpr(made, [True] * len(made.outvars), True)
+    return ClosedJaxpr(smaller, closed.consts)
