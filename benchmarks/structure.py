@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 from jax.extend.core import jaxprs_in_params
+from jax.interpreters.partial_eval import dce_jaxpr
 
 #: what has no work of its own: one side may have it where the other has none
 _WRAPPERS = ("jit", "pjit", "closed_call", "custom_jvp_call", "custom_vjp_call", "copy")
@@ -16,7 +17,7 @@ _WRAPPERS = ("jit", "pjit", "closed_call", "custom_jvp_call", "custom_vjp_call",
 
 @dataclass(frozen=True)
 class Structure:
-    """Equations by primitive; sizes of what loops carry, in numbers, the largest first."""
+    """Equations by primitive; sizes of what loops carry, in bytes, the largest first."""
 
     equations: Counter[str]
     carries: list[int]
@@ -27,15 +28,16 @@ class Structure:
 
 
 def structure(graph: Any) -> Structure:
-    """Of a jaxpr; a loop of our own counts as the one of `lax` that it becomes."""
+    """Of a jaxpr, without what nobody reads; a loop of ours counts as the one that it becomes."""
+    graph, _ = dce_jaxpr(graph.jaxpr, [True] * len(graph.jaxpr.outvars), True)
     equations: Counter[str] = Counter()
     carries = []
-    for equation in every(graph.jaxpr):
+    for equation in every(graph):
         name = equation.primitive.name.removeprefix("bounded_")
         if name not in _WRAPPERS:
             equations[name] += 1
         if name in ("while", "scan"):
-            carries.append(sum(out.aval.size for out in equation.outvars))
+            carries.append(sum(out.aval.size * out.aval.dtype.itemsize for out in equation.outvars))
     return Structure(equations, sorted(carries, reverse=True))
 
 

@@ -57,14 +57,20 @@ def transformer_arguments(time: int, width: int, heads: int) -> tuple[Any, ...]:
     return {**params, "heads": jnp.ones(heads)}, matrix(time, width), jnp.bool_(True)
 
 
-def steps(w: Any, x: Any, count: int) -> Any:
-    for i in range(count):
-        x = jnp.tanh(w @ x) + 0.001 * i
-    return x
+def steps(count: int) -> Any:
+    def run(w: Any, x: Any) -> Any:
+        for i in range(count):
+            x = jnp.tanh(w @ x) + 0.001 * i
+        return x
+
+    return run
 
 
-def steps_by_hand(w: Any, x: Any, count: int) -> Any:
-    return lax.fori_loop(0, count, lambda i, x: jnp.tanh(w @ x) + 0.001 * i, x)
+def steps_by_hand(count: int) -> Any:
+    def run(w: Any, x: Any) -> Any:
+        return lax.fori_loop(0, count, lambda i, x: jnp.tanh(w @ x) + 0.001 * i, x)
+
+    return run
 
 
 def steps_arguments(width: int) -> tuple[Any, ...]:

@@ -156,6 +156,10 @@ def bfgs_by_hand(x: Any, rounds: Any) -> Any:
     return x, value
 
 
+def bfgs_arguments(size: int, rounds: int) -> tuple[Any, ...]:
+    return jnp.full(size, -1.0), jnp.int32(rounds)
+
+
 # -- an integrator that chooses its steps (Dormand and Prince) -------------------------------------
 
 
@@ -171,10 +175,13 @@ def stages(y: Any, h: Any) -> tuple[Any, Any]:
     k4 = field(y + h * (44 * k1 / 45 - 56 * k2 / 15 + 32 * k3 / 9))
     k5 = field(y + h * (19372 * k1 - 76080 * k2 + 64448 * k3 - 1908 * k4) / 6561)
     k6 = field(
-        y + h * (9017 * k1 / 3168 - 355 * k2 / 33 + 46732 * k3 / 5247 + 49 * k4 / 176)
+        y
+        + h * (9017 * k1 / 3168 - 355 * k2 / 33 + 46732 * k3 / 5247 + 49 * k4 / 176)
         - h * 5103 * k5 / 18656
     )
-    new = y + h * (35 * k1 / 384 + 500 * k3 / 1113 + 125 * k4 / 192 - 2187 * k5 / 6784 + 11 * k6 / 84)
+    new = y + h * (
+        35 * k1 / 384 + 500 * k3 / 1113 + 125 * k4 / 192 - 2187 * k5 / 6784 + 11 * k6 / 84
+    )
     k7 = field(new)
     low = 71 * k1 / 57600 - 71 * k3 / 16695 + 71 * k4 / 1920
     error = h * (low - 17253 * k5 / 339200 + 22 * k6 / 525 - k7 / 40)
@@ -210,3 +217,7 @@ def rk45_by_hand(y: Any, end: Any, tolerance: Any) -> Any:
 
     start = jnp.float32(0), jnp.float32(0.01), y, 0, 0
     return lax.while_loop(lambda carry: carry[0] < end, step, start)[2:]
+
+
+def rk45_arguments(end: float) -> tuple[Any, ...]:
+    return jnp.array([2.0, 0.0]), jnp.float32(end), jnp.float32(1e-4)

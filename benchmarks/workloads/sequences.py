@@ -184,6 +184,8 @@ def seq2seq_arguments(batch: int, time: int, hidden: int, vocabulary: int) -> tu
         "out": matrix(hidden, vocabulary),
     }
     source = jax.random.randint(next(keys), (time, batch), 1, vocabulary)
-    target = jax.random.randint(next(keys), (time, batch), 1, vocabulary).at[3 * time // 4 :].set(END)
+    target = (
+        jax.random.randint(next(keys), (time, batch), 1, vocabulary).at[3 * time // 4 :].set(END)
+    )
     forced = jax.random.bernoulli(next(keys), 0.7, (time,)).at[3 * time // 4].set(True)
     return weights, source, target, forced

@@ -128,9 +128,9 @@ def _call(
         keep_transient(scope, twins.changed())
         results = Results(twins, outside, function)
         build = results.of(value)
+        writes = results.writes(scope)
         if type(value) is tuple and list(map(id, value)) == list(map(id, results.outs)):
             build = all_leaves
-        writes = results.writes(scope)
         aliases.check_views(results.outs)
         aliases.refuse_held(slot.get() for slot in twins.places())
     finally:
