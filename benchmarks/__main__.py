@@ -111,7 +111,8 @@ def table(rows: Sequence[Row]) -> str:
         lines.append(
             f"{row.name:22}{row.plain_first / row.hand_first:8.2f}x{row.hand_first * 1e3:7.0f}ms"
             f"{row.first_ratio:8.2f}x{row.plain / row.hand:10.1f}x{row.hand * 1e3:9.3f}ms"
-            f"{row.steady_ratio:8.2f}x{row.hand_bytes / 2**20:7.2f}MB{row.bytes / row.hand_bytes:7.2f}x"
+            f"{row.steady_ratio:8.2f}x{row.hand_bytes / 2**20:7.2f}MB"
+            f"{row.bytes / row.hand_bytes:7.2f}x"
             f"{row.hand_lines:9}{row.plain_lines:5}"
         )
     return "\n".join(lines)

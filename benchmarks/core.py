@@ -130,7 +130,10 @@ def tracing(turns: int = 11) -> list[Row]:
         assert abs(ours - theirs) < 1e-3, f"{name}: {ours} is not {theirs}"
         one, other = traced(make, args, d2s.convert), traced(by_hand, args, lambda f: f)
         rows.append(ratio(name, 2, in_turns(one, other, turns)))
-    return rows
+    x = (jnp.ones(4),)
+    one = traced(specimens.through_gates, x, d2s.convert)
+    other = traced(specimens.lax_through_gates, x, lambda f: f)
+    return [*rows, ratio("trace: 100 layers with an if", 1.3, in_turns(one, other, turns))]
 
 
 def traced(

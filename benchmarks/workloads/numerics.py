@@ -209,9 +209,11 @@ def rk45_by_hand(y: Any, end: Any, tolerance: Any) -> Any:
         t, h, y, accepted, rejected = carry
         h = jnp.minimum(h, end - t)
         new, error = stages(y, h)
-        good = error <= tolerance
-        t, y = jnp.where(good, t + h, t), jnp.where(good, new, y)
-        accepted, rejected = accepted + good, rejected + ~good
+        t, y, accepted, rejected = lax.cond(
+            error <= tolerance,
+            lambda: (t + h, new, accepted + 1, rejected),
+            lambda: (t, y, accepted, rejected + 1),
+        )
         h = h * jnp.clip(0.9 * (tolerance / jnp.maximum(error, 1e-12)) ** 0.2, 0.2, 5.0)
         return t, h, y, accepted, rejected
 
