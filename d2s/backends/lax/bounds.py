@@ -17,6 +17,7 @@ from jax.extend.core import Literal, Var
 from d2s import settings
 from d2s.backends.lax import channels
 from d2s.backends.lax.bounded import Form, graphs_of, loop_p
+from d2s.backends.lax.bounded.checkpointed import checkpointed_while
 from d2s.backends.lax.carry import Plan
 from d2s.backends.lax.folding import fold, way_out
 from d2s.backends.lax.regions import Region, failures, running
@@ -64,6 +65,9 @@ class Bound:
         rest = steady(test, tests, body, consts, values)
         test, tests, body, consts, values, _ = rest
         outs: list[Any]
+        kept = settings.checkpoints()
+        if self.is_ours and self.limit is None and kept is not None:
+            return rest.all(checkpointed_while(test, tests, body, consts, values, kept), whole)
         if self.is_ours:
             form = Form(
                 len(tests),
