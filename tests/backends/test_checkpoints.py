@@ -12,8 +12,6 @@ import d2s
 W = jnp.array([[0.9, 0.1], [-0.2, 0.8]])
 
 
-
-
 def exact(w, x, trips):
     """The same by Python's own loop: jax keeps everything."""
     for n in range(trips):
