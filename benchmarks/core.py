@@ -28,6 +28,7 @@ import jax.numpy as jnp
 
 import d2s
 from benchmarks import specimens
+from benchmarks.timing import in_turns, per_call, seconds
 
 FUNCTIONS = 20  # of 15 lines, blank ones counted
 
@@ -45,27 +46,6 @@ class Row:
     @property
     def ok(self) -> bool:
         return self.measured <= self.limit
-
-
-def seconds(run: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
-    start = clock()
-    run()
-    return clock() - start
-
-
-def in_turns(
-    one: Callable[[], float], other: Callable[[], float], turns: int
-) -> list[tuple[float, float]]:
-    """Times of both sides, turn by turn; who is first changes."""
-    one(), other()
-    times = []
-    for turn in range(turns):
-        if turn % 2:
-            second, first = other(), one()
-        else:
-            first, second = one(), other()
-        times.append((first, second))
-    return times
 
 
 def ratio(name: str, limit: float, times: list[tuple[float, float]]) -> Row:
@@ -150,7 +130,10 @@ def tracing(turns: int = 11) -> list[Row]:
         assert abs(ours - theirs) < 1e-3, f"{name}: {ours} is not {theirs}"
         one, other = traced(make, args, d2s.convert), traced(by_hand, args, lambda f: f)
         rows.append(ratio(name, 2, in_turns(one, other, turns)))
-    return rows
+    x = (jnp.ones(4),)
+    one = traced(specimens.through_gates, x, d2s.convert)
+    other = traced(specimens.lax_through_gates, x, lambda f: f)
+    return [*rows, ratio("trace: 100 layers with an if", 1.3, in_turns(one, other, turns))]
 
 
 def traced(
@@ -179,15 +162,6 @@ def calls(turns: int = 31) -> list[Row]:
         extra = median(one - other for one, other in times) * 1e6
         rows.append(Row(name, extra, 2, "us", f"{ours:.3g} us against {theirs:.3g} us"))
     return rows
-
-
-def per_call(function: Any, args: Sequence[Any], count: int = 1000) -> Callable[[], float]:
-    def many() -> None:
-        for _ in range(count):
-            result = function(*args)
-        jax.block_until_ready(result)
-
-    return lambda: seconds(many) / count
 
 
 # -- state and checks -----------------------------------------------------------------------------

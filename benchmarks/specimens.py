@@ -8,6 +8,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+import d2s
+
 # -- on plain Python values -----------------------------------------------------------------------
 
 
@@ -263,5 +265,44 @@ def lax_scan(trips: int) -> Any:
 
     def run(w: Any, x: Any) -> Any:
         return jax.lax.scan(lambda x, _: step(x, w), x, length=trips)[0].sum()
+
+    return run
+
+
+# -- a model of many layers, each a method with an `if` ------------------------------------------
+
+
+class Gate:
+    def __init__(self, n: int) -> None:
+        self.weight, self.bias, self.limit = jnp.eye(4) * n, jnp.zeros(4), 0.5
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        x = jnp.tanh(x @ self.weight + self.bias)
+        if x.sum() > self.limit:
+            x = x * 0.5
+        return x
+
+    def by_hand(self, x: jax.Array) -> jax.Array:
+        x = jnp.tanh(x @ self.weight + self.bias)
+        return jax.lax.cond(x.sum() > self.limit, lambda x: x * 0.5, lambda x: x, x)
+
+
+GATES = [Gate(n) for n in range(100)]
+
+
+def through_gates() -> Callable[..., Any]:
+    def run(x: Any) -> Any:
+        for gate in d2s.unroll(GATES):
+            x = gate(x)
+        return x
+
+    return run
+
+
+def lax_through_gates() -> Callable[..., Any]:
+    def run(x: Any) -> Any:
+        for gate in GATES:
+            x = gate.by_hand(x)
+        return x
 
     return run

@@ -10,21 +10,14 @@ import types
 import warnings
 from collections.abc import Collection, Iterator
 
-import gast
-
 from d2s.comments import comments_of, put_back
 from d2s.naming import is_block_name
 from d2s.parser import Unit
+from d2s.translation import to_ast as to_ast
 
 #: lines longer than this are laid out by astor, when what it writes is the same program
 LONG_LINE = 96
 _OUTER = "outer"
-
-
-def to_ast(tree: gast.AST) -> ast.AST:
-    """The tree in Python's own node classes; templates have given every node a position."""
-    converted: ast.AST = gast.gast_to_ast(tree)
-    return converted
 
 
 def source(tree: ast.AST, unit: Unit | None = None) -> str:

@@ -19,6 +19,7 @@ import gast
 
 from d2s.errors import ConversionError, Site
 from d2s.indentation import dedent
+from d2s.translation import to_gast
 
 Definition: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
@@ -48,7 +49,7 @@ def parse(function: types.FunctionType) -> Unit:
     code = function.__code__
     lines, definition = _located(function, code)
     return Unit(
-        tree=gast.ast_to_gast(without_decorators(definition)),
+        tree=to_gast(without_decorators(definition)),
         name=function.__name__,
         filename=code.co_filename,
         lines=lines,

@@ -18,6 +18,7 @@ import gast
 from d2s import emit
 from d2s.analysis import Flow, Scopes, nodes
 from d2s.analysis.scopes import (
+    BLOCKS,
     COMPREHENSIONS,
     FUNCTIONS,
     SCOPES,
@@ -25,6 +26,7 @@ from d2s.analysis.scopes import (
     bound_as_text,
     child_nodes,
     functions_in_class,
+    node_fields,
     runs_later,
 )
 from d2s.converters.asserts import Asserts
@@ -55,6 +57,7 @@ from d2s.converters.while_stmt import WhileStmt
 from d2s.converters.with_stmt import WithStmt
 from d2s.naming import Names
 from d2s.parser import Unit
+from d2s.translation import to_gast
 
 #: Each group is one walk over the tree, children before parents.
 PASSES: tuple[tuple[type[Converter], ...], ...] = (
@@ -170,7 +173,7 @@ class _Walk:
         self._fields: tuple[str, ...] | None = None
         if all(issubclass(node_class, gast.stmt) for node_class in self._visitors):
             # no statement is in an expression
-            self._fields = ("body", "orelse", "handlers", "finalbody", "cases")
+            self._fields = BLOCKS
 
     def run(self, tree: gast.AST) -> gast.AST:
         return self.visit(tree) if self._visitors else tree
@@ -181,10 +184,13 @@ class _Walk:
             return node
         if isinstance(node, SCOPES) and not self._everywhere:
             return self._visit_scope(node, node._fields)
-        in_expression = isinstance(node, COMPREHENSIONS)
-        self._context.in_expression += in_expression
-        self._children(node, self._fields or node._fields)
-        self._context.in_expression -= in_expression
+        fields = self._fields or node_fields(type(node))
+        if isinstance(node, COMPREHENSIONS):
+            self._context.in_expression += 1
+            self._children(node, fields)
+            self._context.in_expression -= 1
+        elif fields:
+            self._children(node, fields)
         return self._rewritten(node)
 
     def _visit_scope(self, node: gast.AST, fields: tuple[str, ...]) -> Any:
@@ -206,7 +212,8 @@ class _Walk:
         flow = None
         if isinstance(node, gast.FunctionDef):
             scopes = Scopes()
-            context.declared_global = scopes.declared(node, gast.Global)
+            has_global = gast.Global in context.kinds
+            context.declared_global = scopes.declared(node, gast.Global) if has_global else set()
             if self._needs_flow:
                 flow = context.flow = Flow(node, scopes, context.exits)
                 context.unbound_reads |= flow.unbound_reads
@@ -233,6 +240,8 @@ class _Walk:
         marks = []
         if self._needs_flow and isinstance(node, gast.stmt) and self._context.flow is not None:
             marks = mark_unbound(self._context.flow.marks(node), node)
+        elif type(node) not in self._visitors:
+            return node
         before: list[gast.AST] = marks
         after: list[gast.AST] = []
         for visitor in self._visitors.get(type(node), ()):
@@ -250,9 +259,9 @@ class _Walk:
     def _children(self, node: gast.AST, fields: tuple[str, ...]) -> None:
         for field in fields:
             value = getattr(node, field, None)
+            if not value:
+                continue
             if isinstance(value, list):
-                if not value:
-                    continue
                 changed: list[Any] = []
                 for child in value:
                     new = self.visit(child) if isinstance(child, gast.AST) else child
@@ -279,7 +288,7 @@ def _visitors(kind: Any) -> list[tuple[type[gast.AST], str]]:
 def example(source: str, until: str = "") -> str:
     """What a snippet becomes, for the doctests of the converters."""
     lines = textwrap.dedent(source).strip().splitlines(keepends=True)
-    tree = gast.ast_to_gast(ast.parse("".join(lines))).body[0]
+    tree = to_gast(ast.parse("".join(lines))).body[0]
     unit = Unit(tree, tree.name, "example.py", tuple(lines), ())
     linecache.cache["example.py"] = (0, None, lines, "example.py")
     converted, _, _ = run(unit, {"jnp": types.ModuleType("jax.numpy")}, until)

@@ -30,6 +30,7 @@ from d2s.indentation import STEP, indent
 from d2s.modules import Function, Module
 from d2s.naming import Names
 from d2s.parser import Unit, without_decorators
+from d2s.translation import to_gast
 
 #: statements that may leave the names they bind unbound
 _CONDITIONAL = (ast.If, ast.For, ast.While, ast.Try, ast.TryStar, ast.With, ast.Match)
@@ -143,7 +144,7 @@ def _convert(module: Module, function: Function) -> _Piece:
     node = function.node
     table = module.table(function)
     unit = Unit(
-        tree=gast.ast_to_gast(without_decorators(node)),
+        tree=to_gast(without_decorators(node)),
         name=node.name,
         filename=module.filename,
         lines=module.plain_lines,

@@ -16,17 +16,18 @@ class _Settings(threading.local):
     def __init__(self) -> None:
         self.loops: Loops = "auto"
         self.max_iterations: int | None = None
+        self.checkpoints: int | None = None
         self.checks: tuple[str, ...] = ()
 
 
 _now = _Settings()
 
 
-def check(max_iterations: Any, loops: Any) -> None:
+def check(max_iterations: Any, loops: Any, checkpoints: Any = None) -> None:
     """Refuse what cannot be meant, wherever it is said."""
-    bound = 1 if max_iterations is None else max_iterations
-    if type(bound) is not int or not 0 < bound < 2**31:
-        raise wrong_option(f"max_iterations is {bound!r}", "a positive number")
+    for name, value in (("max_iterations", max_iterations), ("checkpoints", checkpoints)):
+        if value is not None and (type(value) is not int or not 0 < value < 2**31):
+            raise wrong_option(f"{name} is {value!r}", "a positive number")
     if loops not in (None, *get_args(Loops)):
         raise wrong_option(f"loops is {loops!r}", f"one of {', '.join(get_args(Loops))}")
 
@@ -37,24 +38,35 @@ class options:
     max_iterations  a bound for loops on run-time conditions that have none of their own. With a
                     bound, a loop has gradients in both modes; a call that needs more trips raises
                     `d2s.LoopLimit`.
+    checkpoints     how many states of a loop without any bound are kept for reverse mode; others
+                    are computed again. Such a loop has reverse mode and no other.
     loops           what becomes of loops with a known number of trips: ``"roll"`` (one body in the
                     graph, or an error), ``"unroll"``, or ``"auto"``
     """
 
     @boundary
-    def __init__(self, *, max_iterations: int | None = None, loops: Loops | None = None) -> None:
-        check(max_iterations, loops)
+    def __init__(
+        self,
+        *,
+        max_iterations: int | None = None,
+        checkpoints: int | None = None,
+        loops: Loops | None = None,
+    ) -> None:
+        check(max_iterations, loops, checkpoints)
         self._max_iterations, self._loops = max_iterations, loops
+        self._checkpoints = checkpoints
 
     def __enter__(self) -> None:
-        self._before = _now.max_iterations, _now.loops
+        self._before = _now.max_iterations, _now.checkpoints, _now.loops
         if self._max_iterations is not None:
             _now.max_iterations = self._max_iterations
+        if self._checkpoints is not None:
+            _now.checkpoints = self._checkpoints
         if self._loops is not None:
             _now.loops = self._loops
 
     def __exit__(self, *_: object) -> None:
-        _now.max_iterations, _now.loops = self._before
+        _now.max_iterations, _now.checkpoints, _now.loops = self._before
 
 
 class afresh(options):
@@ -74,8 +86,10 @@ class afresh(options):
         self._checks = checks
 
     def __enter__(self) -> None:
-        self._before, self._checked = (_now.max_iterations, _now.loops), _now.checks
+        self._before = _now.max_iterations, _now.checkpoints, _now.loops
+        self._checked = _now.checks
         _now.max_iterations, _now.loops = self._max_iterations, self._loops or "auto"
+        _now.checkpoints = None
         _now.checks = self._checks
 
     def __exit__(self, *error: object) -> None:
@@ -85,6 +99,10 @@ class afresh(options):
 
 def max_iterations() -> int | None:
     return _now.max_iterations
+
+
+def checkpoints() -> int | None:
+    return _now.checkpoints
 
 
 def checks() -> tuple[str, ...]:

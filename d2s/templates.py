@@ -65,7 +65,8 @@ class _Fill:
         return [copied]
 
     def copy(self, node: Any) -> Any:
-        if isinstance(node, gast.Name):
+        kind = type(node)
+        if kind is gast.Name:
             part = self._parts.get(node.id)
             if part is None:
                 copied = self._place(gast.Name(node.id, node.ctx, None, None))
@@ -76,16 +77,15 @@ class _Fill:
             if isinstance(part, gast.AST):
                 return part
             return self._tuple(part, node.ctx)
-        if isinstance(node, gast.arguments):
+        if kind is gast.arguments:
             return self._arguments(node)
-        if not isinstance(node, gast.AST):
-            return node
-        if isinstance(node, gast.expr_context | gast.operator | gast.cmpop | gast.unaryop):
+        if not isinstance(node, gast.AST) or not (kind._fields or kind._attributes):
             return node
         fields = {}
-        for name, value in gast.iter_fields(node):
+        for name in kind._fields:
+            value = getattr(node, name)
             if not isinstance(value, list):
-                fields[name] = self.copy(value)
+                fields[name] = self.copy(value) if isinstance(value, gast.AST) else value
             elif value and isinstance(value[0], gast.stmt):
                 fields[name] = [s for statement in value for s in self.statement(statement)]
             else:

@@ -22,7 +22,7 @@ import pytest
 
 import d2s
 from d2s import conversion, pipeline
-from d2s.backends.lax import channels, compiled
+from d2s.backends.lax import building, channels
 from d2s.values import Watching
 
 from .test_conversion import entries, in_threads
@@ -48,7 +48,7 @@ def nothing_left() -> Iterator[None]:
     assert Watching.count == 0
     assert channels.current() is None
     assert not list(channels.watches())
-    assert not compiled._tracing.running
+    assert not building.tracing.running
     assert gc.isenabled()
     assert sys.getrecursionlimit() == limit
     assert warnings.filters == filters

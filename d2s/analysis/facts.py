@@ -44,18 +44,21 @@ def first_places(function: gast.FunctionDef, parameters: list[str]) -> dict[str,
     for name in parameters:
         order.setdefault(name, len(order))
     for node in own_nodes(function.body):
-        names = [node.id] if isinstance(node, gast.Name) else sorted(bound_as_text(node))
-        for name in names:
+        if isinstance(node, gast.Name):
+            order.setdefault(node.id, len(order))
+            continue
+        for name in sorted(bound_as_text(node)):
             order.setdefault(name, len(order))
     return order
 
 
 def is_deletion(node: gast.AST) -> bool:
     """``x = d2s.delete('x', x)``, which stands for ``del x``."""
-    callee = getattr(getattr(node, "value", None), "func", None)
+    if not isinstance(node, gast.Assign):
+        return False
+    callee = getattr(node.value, "func", None)
     generated = getattr(getattr(callee, "value", None), "generated", False)
-    is_delete = generated and getattr(callee, "attr", "") == "delete"
-    return isinstance(node, gast.Assign) and is_delete
+    return bool(generated and getattr(callee, "attr", "") == "delete")
 
 
 def deleted(node: gast.AST) -> set[str]:

@@ -11,6 +11,8 @@ COMPREHENSIONS = (gast.ListComp, gast.SetComp, gast.DictComp, gast.GeneratorExp)
 FUNCTIONS = (gast.FunctionDef, gast.AsyncFunctionDef, gast.Lambda)
 #: code with names of its own inside the function
 SCOPES = (*FUNCTIONS, gast.ClassDef)
+#: the fields that hold statements
+BLOCKS = ("body", "orelse", "handlers", "finalbody", "cases")
 
 
 @dataclass
@@ -116,17 +118,21 @@ class Scopes:
         else:
             if kind is gast.AugAssign and isinstance(node.target, gast.Name):
                 uses.reads.add(node.target.id)
-            uses.writes |= bound_as_text(node)
-            skipped = skippable(node)
+            if kind in _BINDERS:
+                uses.writes |= bound_as_text(node)
+            skipped = skippable(node) if kind in _SKIPPING else ()
             for child in child_nodes(node):
                 self._merge(child, uses, any(child is part for part in skipped))
 
     def _merge(self, child: gast.AST, uses: Uses, may_be_skipped: bool = False) -> None:
-        one = self.uses(child) if isinstance(child, gast.stmt) else Uses()
-        if not isinstance(child, gast.stmt):
+        if isinstance(child, gast.stmt):
+            uses.add(self.uses(child))
+        elif not may_be_skipped:
+            self._collect(child, uses)
+        else:
+            one = Uses()
             self._collect(child, one)
-        uses.add(one)
-        if may_be_skipped:
+            uses.add(one)
             uses.maybe |= one.writes
 
     def _collect_function(self, node: gast.AST, uses: Uses) -> None:
@@ -179,8 +185,20 @@ def around_function(node: gast.AST) -> list[gast.expr]:
     return found if returns is None else [*found, returns]
 
 
+#: what `bound_as_text` and `skippable` know: most nodes are something else
+_BINDERS = frozenset(
+    {
+        *(gast.Import, gast.ImportFrom, gast.MatchAs, gast.MatchStar, gast.MatchMapping),
+        *(gast.FunctionDef, gast.AsyncFunctionDef, gast.ClassDef, gast.ExceptHandler),
+    }
+)
+_SKIPPING = frozenset({gast.BoolOp, gast.IfExp, gast.Compare, gast.Assert})
+
+
 def bound_as_text(node: gast.AST) -> set[str]:
     """The names that a node binds without a `Name` node of its own."""
+    if type(node) not in _BINDERS:
+        return set()
     if isinstance(node, gast.Import | gast.ImportFrom):
         return {alias.asname or alias.name.partition(".")[0] for alias in node.names}
     if isinstance(node, gast.MatchAs | gast.MatchStar) and node.name is not None:
@@ -229,13 +247,32 @@ def _annotated(body: list[gast.stmt]) -> set[str]:
     }
 
 
+#: fields that hold texts, numbers and marks such as `Load` and `Add`, which nobody visits
+_NO_NODES = frozenset({"ctx", "op", "id", "attr", "type_comment", "kind", "level", "module"})
+
+
+_node_fields: dict[type[gast.AST], tuple[str, ...]] = {gast.Constant: ()}
+
+
+def node_fields(kind: type[gast.AST]) -> tuple[str, ...]:
+    """The fields of a class of nodes that may hold other nodes."""
+    known = _node_fields.get(kind)
+    if known is None:
+        known = tuple(name for name in kind._fields if name not in _NO_NODES)
+        _node_fields[kind] = known
+    return known
+
+
 def child_nodes(node: gast.AST) -> list[gast.AST]:
     """The children of a node in order; marks such as `Load` and `Add` are not worth a visit."""
     found: list[gast.AST] = []
-    for name in node._fields:
+    for name in node_fields(type(node)):
         value = getattr(node, name)
+        if value is None:
+            continue
         if isinstance(value, list):
-            found += [child for child in value if isinstance(child, gast.AST)]
+            if value:
+                found += [child for child in value if isinstance(child, gast.AST)]
         elif isinstance(value, gast.AST) and value._fields:
             found.append(value)
     return found
@@ -270,5 +307,7 @@ def own_statements(body: list[gast.stmt]) -> Iterator[gast.stmt]:
         yield node
         if isinstance(node, SCOPES):
             continue
-        for name in ("body", "orelse", "handlers", "finalbody", "cases"):
-            stack.extend(reversed(getattr(node, name, ())))
+        for name in BLOCKS:
+            inside = getattr(node, name, None)
+            if inside:
+                stack.extend(reversed(inside))

@@ -59,9 +59,15 @@ class SubscriptWrites(Converter):
     def visit_FunctionDef(self, node: gast.FunctionDef) -> gast.FunctionDef:
         if node is self.context.unit.tree:
             self._writes_items = any(map(_is_store, self.context.nodes))
-            if self._writes_items or gast.AugAssign in self.context.kinds:
+            if self._writes_items or self._augments_arrays():
                 self._function(node, set(self.context.unit.free_names))
         return node
+
+    def _augments_arrays(self) -> bool:
+        return gast.AugAssign in self.context.kinds and any(
+            isinstance(one, gast.Assign) and self._may_be_shared(one.value)
+            for one in self.context.nodes
+        )
 
     def _may_be_shared(self, value: gast.expr) -> bool:
         """Whether a value may be a part of an array, or a NumPy array with several names."""

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
-from d2s.backends.lax import compiled
+from d2s.backends.lax import entries
 
 Rule = Callable[..., Any]
 
@@ -285,15 +285,15 @@ class Interpreted:
 @contextlib.contextmanager
 def without_xla(seen: list[ClosedJaxpr]) -> Iterator[None]:
     """Static functions made inside are run by NumPy; their graphs are added to `seen`."""
-    original = compiled._Entry.reset
+    original = entries.Entry.reset
 
     def reset(self: Any) -> None:
         original(self)
         self.run = Interpreted(self.run.__wrapped__, seen)
         self.run_printing = Interpreted(self.run_printing.__wrapped__, seen)
 
-    compiled._Entry.reset = reset  # type: ignore[method-assign]
+    entries.Entry.reset = reset  # type: ignore[method-assign]
     try:
         yield
     finally:
-        compiled._Entry.reset = original  # type: ignore[method-assign]
+        entries.Entry.reset = original  # type: ignore[method-assign]

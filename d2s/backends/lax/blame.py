@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dis
+import functools
 import sys
 import types
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 from d2s.backends.lax import channels
@@ -237,10 +239,16 @@ def assigned_here() -> list[str] | None:
 
 def _assigned_next(frame: types.FrameType) -> list[str] | None:
     """The names stored after the instruction that runs; None when it is a return that follows."""
+    names = _stored_after(frame.f_code, frame.f_lasti)
+    return None if names is None else list(names)
+
+
+@functools.lru_cache(maxsize=4096)
+def _stored_after(code: types.CodeType, place: int) -> Sequence[str] | None:
     names: list[str] = []
-    for instruction in dis.get_instructions(frame.f_code):
+    for instruction in dis.get_instructions(code):
         name = instruction.opname
-        if instruction.offset <= frame.f_lasti or name in ("CACHE", "UNPACK_SEQUENCE"):
+        if instruction.offset <= place or name in ("CACHE", "UNPACK_SEQUENCE"):
             continue
         if name.startswith("RETURN") and not names:
             return None

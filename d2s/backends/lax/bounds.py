@@ -17,9 +17,12 @@ from jax.extend.core import Literal, Var
 from d2s import settings
 from d2s.backends.lax import channels
 from d2s.backends.lax.bounded import Form, graphs_of, loop_p
+from d2s.backends.lax.bounded.checkpointed import checkpointed_while
 from d2s.backends.lax.carry import Plan
-from d2s.backends.lax.folding import fold
+from d2s.backends.lax.folding import fold, way_out
 from d2s.backends.lax.regions import Region, failures, running
+from d2s.backends.lax.rotating import rotate
+from d2s.backends.lax.steady import steady
 from d2s.backends.lax.trees import Out
 from d2s.errors import LoopLimit, Site
 
@@ -46,17 +49,25 @@ class Bound:
     ) -> list[Any]:
         """The loop on graphs that are there already: nothing is traced again."""
         pure = not (test.effects or body.effects or self.is_asked_for)
-        folded = fold(test, len(tests), body, len(consts)) if pure else None
-        if folded is None:
+        loop = test, len(tests), body, len(consts)
+        left = way_out(*loop) if pure else None
+        folded = left and (fold(*loop, *left) or rotate(*loop, *left))
+        if not folded:
             return self._bind(test, tests, body, consts, values)
-        asks = folded.tests(tests, consts)
-        values = self._bind(folded.test, asks, folded.body, consts, values)
+        asks, start = folded.tests(tests, consts), folded.start(consts, values)
+        values = self._bind(folded.test, asks, folded.body, consts, start)
         return folded.finish(tests, consts, values)
 
     def _bind(
         self, test: Any, tests: list[Any], body: Any, consts: list[Any], values: list[Any]
     ) -> list[Any]:
+        whole = values
+        rest = steady(test, tests, body, consts, values)
+        test, tests, body, consts, values, _ = rest
         outs: list[Any]
+        kept = settings.checkpoints()
+        if self.is_ours and self.limit is None and kept is not None:
+            return rest.all(checkpointed_while(test, tests, body, consts, values, kept), whole)
         if self.is_ours:
             form = Form(
                 len(tests),
@@ -67,7 +78,7 @@ class Bound:
                 site=self.site,
             )
             outs = loop_p.bind(*tests, *consts, *values, test=test, body=body, form=form)
-            return outs
+            return rest.all(outs, whole)
         outs = jax.lax.while_p.bind(
             *tests,
             *consts,
@@ -77,7 +88,7 @@ class Bound:
             body_nconsts=len(consts),
             body_jaxpr=body,
         )
-        return outs
+        return rest.all(outs, whole)
 
 
 def bound_of(plan: Plan, tested: Region, limit: int | None) -> Bound:

@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from d2s.backends.lax import aliases, channels, notes
+from d2s.backends.lax import aliases, channels, direct, notes
 from d2s.backends.lax.blame import change, difference, target_names
 from d2s.backends.lax.boxes import content
 from d2s.backends.lax.channels import Halt
@@ -60,13 +60,15 @@ def join_branches(
 ) -> Any:
     """The branch on two traced pieces of code; `before` knows what existed before them."""
 
-    def choose(runs: list[Callable[[], list[Any]]]) -> Choice:
+    def choose(runs: list[Callable[[], list[Any]]], leaves: list[Joined]) -> Choice:
         if _is_nothing(one) and _is_nothing(other):
             pairs = list(zip(*(run() for run in runs), strict=True))
             if all(jnp.ndim(value) == 0 for value, _ in pairs):
                 # flags, counters, numbers that are there already: a branch costs more
                 return "lax.select", [jax.lax.select(predicate, *pair) for pair in pairs]
-        return "lax.cond", jax.lax.cond(predicate, *runs)
+        sides = [[_side(leaf, number, 1) for leaf in leaves] for number in (1, 0)]
+        outs = direct.branch(predicate, [other, one], sides, [leaf.type for leaf in leaves])
+        return "lax.cond", jax.lax.cond(predicate, *runs) if outs is None else outs
 
     return _join([one, other], choose, before, blocks)
 
@@ -102,7 +104,7 @@ def switch(
         with only_if(functools.partial(operator.eq, index, number)):
             regions.append(trace(lambda f=piece: f(*state), [], watch))
 
-    def choose(runs: list[Callable[[], list[Any]]]) -> Choice:
+    def choose(runs: list[Callable[[], list[Any]]], _: list[Joined]) -> Choice:
         return f"lax.switch of {len(runs)}", jax.lax.switch(index.astype(jnp.int32), runs)
 
     return _join(regions, choose, watch, (*pieces, orelse))
@@ -110,7 +112,7 @@ def switch(
 
 def _join(
     regions: list[Region],
-    choose: Callable[[list[Callable[[], list[Any]]]], Choice],
+    choose: Callable[[list[Callable[[], list[Any]]], list[Joined]], Choice],
     before: Watch,
     blocks: tuple[Any, ...] = (),
 ) -> Any:
@@ -138,7 +140,8 @@ def _join(
         raise _blamed(found, slots, before, sides, len(regions)) from None
     became, outs = "", list[Any]()
     if joining.dynamic or any(region.effects for region in regions):
-        became, outs = choose([_branch(n, regions, joining.dynamic) for n in range(len(regions))])
+        runs = [_branch(n, regions, joining.dynamic) for n in range(len(regions))]
+        became, outs = choose(runs, joining.dynamic)
     memo: dict[Any, Any] = {}
     value, contents, at_failure, code, payload = fill(tree, outs, memo)
     channels.joined([*replaced, *(memo[identity] for identity in aliased if identity in memo)])

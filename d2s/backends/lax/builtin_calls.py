@@ -70,9 +70,15 @@ def _enumerate(iterable: Any, start: Any = 0) -> Any:
 def _zip(*iterables: Any, strict: bool = False) -> Any:
     parts = [as_sequence(i, with_ranges=True) for i in iterables]
     lazy = any(as_sequence(i) is not None for i in iterables)
-    if lazy and all(part is not None for part in parts) and not strict:
-        return Zip([part for part in parts if part is not None])
+    whole = [part for part in parts if part is not None]
+    if lazy and len(whole) == len(parts) and (not strict or _are_as_long(whole)):
+        return Zip(whole)
     return Fresh.of(zip(*iterables, strict=strict), *iterables)
+
+
+def _are_as_long(parts: list[Sequence]) -> bool:
+    lengths = [part.length for part in parts]
+    return not any(map(is_traced, lengths)) and len(set(map(int, lengths))) == 1
 
 
 def _reversed(iterable: Any) -> Any:

@@ -35,23 +35,31 @@ class Folded:
     #: which operands of the old test and of the body the new test reads
     reads: list[bool]
     _asked: Any
-    _way_out: Any
+    way_out: Any
 
     def tests(self, tests: list[Any], consts: list[Any]) -> list[Any]:
         given = [*tests, *consts]
         return [value for value, is_read in zip(given, self.reads, strict=True) if is_read]
 
+    def start(self, consts: list[Any], values: list[Any]) -> list[Any]:
+        """The carry before the first trip."""
+        return values
+
     def finish(self, tests: list[Any], consts: list[Any], values: list[Any]) -> list[Any]:
-        """The way out, if the loop was left by it."""
+        """The state after the loop."""
         left = jaxpr_as_fun(self._asked)(*tests, *consts, *values)[0]
-        jaxpr = self._way_out.jaxpr
+        return self.leave(left, consts, values)
+
+    def leave(self, left: Any, consts: list[Any], values: list[Any]) -> list[Any]:
+        """The way out, if the loop was left by it."""
+        jaxpr = self.way_out.jaxpr
         inputs = jaxpr.invars[len(consts) :]
         pairs = list(zip(jaxpr.outvars, inputs, strict=True))
         changed = [n for n, (out, given) in enumerate(pairs) if out is not given]
         outvars = [jaxpr.outvars[n] for n in changed]
-        smaller = ClosedJaxpr(_with(jaxpr, jaxpr.eqns, outvars), [])
+        smaller = ClosedJaxpr(with_parts(jaxpr, jaxpr.eqns, outvars), [])
 
-        def leave() -> list[Any]:
+        def way_out() -> list[Any]:
             return list(jaxpr_as_fun(smaller)(*consts, *values))
 
         before = [values[n] for n in changed]
@@ -59,36 +67,40 @@ class Folded:
         if simple and not any(list(jaxprs_in_params(e.params)) for e in jaxpr.eqns):
             after = [
                 jax.lax.select(left, jnp.asarray(a, jnp.asarray(b).dtype), jnp.asarray(b))
-                for a, b in zip(leave(), before, strict=True)
+                for a, b in zip(way_out(), before, strict=True)
             ]
         else:
-            after = jax.lax.cond(left, leave, lambda: before)
+            after = jax.lax.cond(left, way_out, lambda: before)
         done = list(values)
         for n, value in zip(changed, after, strict=True):
             done[n] = value
         return done
 
 
-def fold(test: Any, tests: int, body: Any, consts: int) -> Folded | None:
-    """The loop with its way out behind it; None where it has none at its head."""
-    jaxpr = body.jaxpr
+def way_out(test: Any, tests: int, body: Any, consts: int) -> tuple[Any, int] | None:
+    """The branch of a body that leaves the loop, and which side of it does."""
     flags = _flags(test.jaxpr, tests)
-    for equation in jaxpr.eqns:
-        side = _side_that_leaves(equation, jaxpr, consts, flags)
-        if side is None:
-            continue
-        question = _needed(jaxpr, equation.invars[0])
-        if not _is_cheap(jaxpr, equation, question):
-            return None
-        leaves = _with(jaxpr, question, [equation.invars[0]])
-        going, asked = _questions(test, tests, ClosedJaxpr(leaves, []), consts, side)
-        stay, leave = (_inlined(jaxpr, equation, n) for n in (1 - side, side))
-        fixed = tests + consts
-        keep = [n >= fixed for n in range(len(going.jaxpr.invars))]
-        smaller, reads = dce_jaxpr(going.jaxpr, [True], keep)
-        going = ClosedJaxpr(smaller, going.consts)
-        return Folded(going, stay, list(reads[:fixed]), asked, leave)
+    for equation in body.jaxpr.eqns:
+        side = _side_that_leaves(equation, body.jaxpr, consts, flags)
+        if side is not None:
+            return equation, side
     return None
+
+
+def fold(test: Any, tests: int, body: Any, consts: int, equation: Any, side: int) -> Folded | None:
+    """The loop with its way out behind it; None where the question would cost twice."""
+    jaxpr = body.jaxpr
+    question = needed(jaxpr, equation.invars[0])
+    if not _is_cheap(jaxpr, equation, question):
+        return None
+    leaves = with_parts(jaxpr, question, [equation.invars[0]])
+    going, asked = _questions(test, tests, ClosedJaxpr(leaves, []), consts, side)
+    stay, leave = (inlined(jaxpr, equation, n) for n in (1 - side, side))
+    fixed = tests + consts
+    keep = [n >= fixed for n in range(len(going.jaxpr.invars))]
+    smaller, reads = dce_jaxpr(going.jaxpr, [True], keep)
+    going = ClosedJaxpr(smaller, going.consts)
+    return Folded(going, stay, list(reads[:fixed]), asked, leave)
 
 
 def _flags(test: Any, tests: int) -> set[int]:
@@ -134,7 +146,7 @@ def _size(var: Any) -> int:
     return size
 
 
-def _needed(jaxpr: Any, var: Any) -> list[Any]:
+def needed(jaxpr: Any, var: Any) -> list[Any]:
     """The equations that a value comes from."""
     wanted, found = {var}, []
     for equation in reversed(jaxpr.eqns):
@@ -151,6 +163,14 @@ def _is_cheap(jaxpr: Any, branch: Any, question: list[Any]) -> bool:
         for e in question
     ):
         return False
+    used = used_besides(jaxpr, branch, question)
+    shared = {v for e in question for v in e.outvars if v in used}
+    twice = [e for v in shared for e in needed(jaxpr, v)]
+    return len(twice) <= CHEAP and all(_size(v) == 1 for e in twice for v in e.outvars)
+
+
+def used_besides(jaxpr: Any, branch: Any, question: list[Any]) -> set[Any]:
+    """What the rest of the body reads."""
     own = {id(e) for e in question}
     used = {
         v
@@ -159,15 +179,23 @@ def _is_cheap(jaxpr: Any, branch: Any, question: list[Any]) -> bool:
         for v in e.invars
         if isinstance(v, Var)
     }
-    used |= {v for v in (*branch.invars[1:], *jaxpr.outvars) if isinstance(v, Var)}
-    shared = {v for e in question for v in e.outvars if v in used}
-    twice = [e for v in shared for e in _needed(jaxpr, v)]
-    return len(twice) <= CHEAP and all(_size(v) == 1 for e in twice for v in e.outvars)
+    return used | {v for v in (*branch.invars[1:], *jaxpr.outvars) if isinstance(v, Var)}
+
+
+def is_taken(answer: Any, side: int, is_flag: bool) -> Any:
+    """Whether a branch goes to one of its two sides."""
+    return answer == side if not is_flag else answer if side else jnp.logical_not(answer)
+
+
+def kinds_of(variables: Sequence[Any]) -> list[jax.ShapeDtypeStruct]:
+    return [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in variables]
 
 
 def _questions(test: Any, tests: int, leaves: Any, consts: int, side: int) -> tuple[Any, Any]:
     """Whether to go on, and whether the way out is to be taken."""
-    more, which = test.jaxpr, leaves.jaxpr
+    which, side = as_flag(leaves.jaxpr, side)
+    more = test.jaxpr
+    is_flag = which.outvars[0].aval.dtype == jnp.bool_
     carry = more.invars[tests:]
     rename: dict[Any, Any] = dict(zip(which.invars[consts:], carry, strict=True))
     eqns = [*more.eqns, *_renamed(which.eqns, rename)]
@@ -186,17 +214,31 @@ def _questions(test: Any, tests: int, leaves: Any, consts: int, side: int) -> tu
 
     def going(*args: Any) -> list[Any]:
         more, index = both(*args)
-        return [jnp.logical_and(more, index != side)]
+        return [jnp.logical_and(more, is_taken(index, 1 - side, is_flag))]
 
     def asked(*args: Any) -> list[Any]:
         more, index = both(*args)
-        return [jnp.logical_and(more, index == side)]
+        return [jnp.logical_and(more, is_taken(index, side, is_flag))]
 
-    kinds = [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in inputs]
+    kinds = kinds_of(inputs)
     return jax.make_jaxpr(going)(*kinds), jax.make_jaxpr(asked)(*kinds)
 
 
-def _inlined(jaxpr: Any, branch: Any, side: int) -> Any:
+def as_flag(which: Any, side: int) -> tuple[Any, int]:
+    """The question as the flag that the number of a side was made from, if it was."""
+    while True:
+        last = next((e for e in which.eqns if which.outvars[0] in e.outvars), None)
+        name = "" if last is None else last.primitive.name
+        if last is None or name not in ("convert_element_type", "not"):
+            return which, side
+        (flag,) = last.invars
+        if flag.aval.dtype != jnp.bool_:
+            return which, side
+        side = 1 - side if name == "not" else side
+        which = with_parts(which, [e for e in which.eqns if e is not last], [flag])
+
+
+def inlined(jaxpr: Any, branch: Any, side: int) -> Any:
     """The graph with one side of a branch in its place."""
     inner = branch.params["branches"][side]
     rename: dict[Any, Any] = dict(zip(inner.jaxpr.invars, branch.invars[1:], strict=True))
@@ -209,7 +251,7 @@ def _inlined(jaxpr: Any, branch: Any, side: int) -> Any:
         results = [v if isinstance(v, Literal) else rename.get(v, v) for v in inner.jaxpr.outvars]
         rename.update(zip(branch.outvars, results, strict=True))
     outvars = [v if isinstance(v, Literal) else rename.get(v, v) for v in jaxpr.outvars]
-    smaller, _ = dce_jaxpr(_with(jaxpr, eqns, outvars), [True] * len(outvars), True)
+    smaller, _ = dce_jaxpr(with_parts(jaxpr, eqns, outvars), [True] * len(outvars), True)
     return ClosedJaxpr(smaller, [])
 
 
@@ -220,6 +262,6 @@ def _renamed(eqns: Sequence[Any], names: dict[Any, Any]) -> list[Any]:
     ]
 
 
-def _with(jaxpr: Any, eqns: Sequence[Any], outvars: Sequence[Any]) -> Any:
+def with_parts(jaxpr: Any, eqns: Sequence[Any], outvars: Sequence[Any]) -> Any:
     unknown = jaxpr.debug_info.with_unknown_names()
     return jaxpr.replace(eqns=list(eqns), outvars=list(outvars), debug_info=unknown)

@@ -205,7 +205,7 @@ def looked(look: Callable[..., Any], entry: Any, leaves: Sequence[Any]) -> Any:
         try:
             return look(entry, leaves)
         except Asked:
-            entry.prints = True
+            entry.ask_for_prints()
     return look(_Printing(entry), [np.int32(0), np.True_, *leaves])
 
 

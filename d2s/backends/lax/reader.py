@@ -22,7 +22,7 @@ from d2s.backends.lax.reach import Place
 from d2s.backends.lax.state import ARRAY, is_fresh, number_of
 from d2s.static import METHODS, StaticFunction
 
-Read = Callable[[tuple[Any, ...]], "tuple[list[Any], tuple[Any, ...]] | None"]
+Read = Callable[[tuple[Any, ...]], "tuple[tuple[Any, ...], tuple[Any, ...]] | None"]
 
 #: beyond so many tokens the code would take longer to compile than it saves
 _LONG = 5000
@@ -59,6 +59,8 @@ class _Writer:
         self._owners: list[str] = []
         self._distinct: list[str] = []
         self._count = 0
+        #: the names of the arguments, when they have some
+        self._unpacked = ""
 
     def write(self, places: tuple[Place, ...]) -> None:
         self._value("args")
@@ -74,9 +76,10 @@ class _Writer:
         if len(self._distinct) > 1:
             ids = ", ".join(f"id({name})" for name in self._distinct)
             self._unless(f"len({{{ids}}}) == {len(self._distinct)}")
-        leaves = ", ".join([*self._leaves, *self._changing])
-        owners = "".join(f"{name}, " for name in self._owners)
-        self.lines.append(f" return [{leaves}], ({owners})")
+        leaves = _tuple([*self._leaves, *self._changing])
+        if leaves == self._unpacked:
+            leaves = "args"
+        self.lines.append(f" return {leaves}, {_tuple(self._owners)}")
 
     def _name(self) -> str:
         self._count += 1
@@ -152,6 +155,9 @@ class _Writer:
             if kind is list:
                 self._owner(name)
             self._unless(f"len({name}) == {names}")
+            if name == "args" and names:
+                self._arguments(names)
+                return
             for n in range(names):
                 self._part(f"{name}[{n}]")
         elif kind is deque:
@@ -170,6 +176,13 @@ class _Writer:
         else:
             self._owner(name)
             self._attributes(name, kind, names)
+
+    def _arguments(self, count: int) -> None:
+        parts = [self._name() for _ in range(count)]
+        self._unpacked = _tuple(parts)
+        self.lines.append(f" {self._unpacked} = args")
+        for part in parts:
+            self._value(part)
 
     def _part(self, expression: str) -> None:
         name = self._name()
@@ -202,6 +215,10 @@ class _Writer:
         self._unless(f"{parts} is not None")
         for n in range(treedef.num_leaves):
             self._part(f"{parts}[{n}]")
+
+
+def _tuple(names: list[str]) -> str:
+    return "({})".format("".join(f"{name}, " for name in names))
 
 
 def _is_number(value: Any, kind: type) -> bool:

@@ -56,6 +56,10 @@ def only_leaf(call: Call) -> Any:
     return call.outs[0]
 
 
+def all_leaves(call: Call) -> Any:
+    return tuple(call.outs)
+
+
 class Results:
     """Collects the outputs of a graph, and how to make Python values from them."""
 

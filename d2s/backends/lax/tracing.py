@@ -78,7 +78,7 @@ class Traced(Compiled):
         with running_on(_REFUSING):
             return super().trace(*args)
 
-    def _try_again(self, entry: Any, leaves: list[Any], owners: Any, error: Exception) -> Any:
+    def _try_again(self, entry: Any, leaves: Any, owners: Any, error: Exception) -> Any:
         if isinstance(error, Error) and error.code == "D2S028":
             raise error  # a Python number does not become static by itself: that would freeze it
         return super()._try_again(entry, leaves, owners, error)

@@ -98,8 +98,14 @@ class Watch:
                 del self._snapshots[marks:]
 
     def forget(self) -> None:
-        """Let go of what was looked at; what is watched stays."""
+        """Let go of what was looked at; what is watched stays, as short as it can be."""
         self._seen = {}
+        self._names = list({(id(n[0]), n[1]): n for n in reversed(self._names)}.values())
+        self._snapshots = [
+            (owner, before)
+            for owner, before in self._snapshots
+            if before or type(owner) is not FunctionAttributes
+        ]
 
     def reached(self) -> list[Any]:
         """Everything that was looked at."""
@@ -236,6 +242,10 @@ class Watch:
             if not is_unchanged(function, held):
                 yield function, held
 
+    def can_change(self) -> bool:
+        """Whether there is anything to ask for."""
+        return bool(self._names or self._functions or self._snapshots)
+
     def is_unchanged(self) -> bool:
         """The same question as `changed` answers, asked on every call and therefore in short."""
         for space, name, before in self._names:
@@ -248,10 +258,8 @@ class Watch:
                 or function.__kwdefaults__ is not kwdefaults
             ):
                 return False
-        for owner, before in self._snapshots:
-            if not (type(owner) is FunctionAttributes and not before) and not is_unchanged(
-                owner, before
-            ):
+        for owner, before in self._snapshots:  # noqa: SIM110 - a generator costs more
+            if not is_unchanged(owner, before):
                 return False
         return True
 

@@ -82,7 +82,8 @@ def _transpose(cts: Sequence[Any], *args: Any, test: Any, body: Any, form: Form)
             code="D2S043",
             site=form.site,
             fix="max_iterations=... for to_static or in a d2s.options block, or a `for` over a "
-            "range whose length is a constant (static_argnames) and that is left early",
+            "range whose length is a constant (static_argnames) and that is left early; where no "
+            "bound is known, with d2s.options(checkpoints=100): around the loop",
         )
     given = Operands.of(args, test, form)
     linear = Operands(*([ad.is_undefined_primal(v) for v in group] for group in given))

@@ -22,7 +22,7 @@ def run(entry: Any, inputs: Any) -> Any:
         try:
             return entry.run(*inputs)
         except Asked:
-            entry.prints = True
+            entry.ask_for_prints()
     if any(isinstance(trace, DynamicJaxprTrace) for trace in chain()):
         # it depends on the arguments, or jax would take it out of a loop
         seed = jnp.where(all_always(inputs), jnp.int32(0), jnp.int32(1))

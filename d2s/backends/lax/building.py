@@ -1,0 +1,204 @@
+"""Building a graph: the converted function runs once, on twins of what it reaches."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import jax.numpy as jnp
+
+from d2s import record, settings
+from d2s.backends.lax import aliases, channels, printing
+from d2s.backends.lax.channels import Failures, Halt, Scope
+from d2s.backends.lax.dtypes import type_of
+from d2s.backends.lax.entries import Entry, Result, ResultInfo
+from d2s.backends.lax.inspection import shown
+from d2s.backends.lax.regions import (
+    Escaped,
+    is_raised_by_user,
+    is_tracer_error,
+    keep_transient,
+    trace,
+)
+from d2s.backends.lax.results import Build, Results, Write, all_leaves, only_leaf
+from d2s.backends.lax.trees import Out
+from d2s.backends.lax.twins import Twins
+from d2s.backends.lax.watch import Watch
+from d2s.errors import Error, StagingError
+from d2s.recursion import deep
+from d2s.values import Unbound
+
+
+class Tracing(threading.local):
+    """Which functions this thread is building graphs of, and with what the call came."""
+
+    def __init__(self) -> None:
+        self.running: set[Any] = set()
+        self.owners: Any = ()
+        #: looks at the graph instead of running it
+        self.look: Callable[[Entry, Sequence[Any]], Any] | None = None
+
+
+tracing = Tracing()
+
+
+def build(entry: Entry, leaves: tuple[Any, ...], ticket: Any, reached: Any) -> Any:
+    """Build a graph of an entry: run the converted function once on abstract values."""
+    owner = entry.owner
+    owners, tracing.owners = tracing.owners, ()
+    inputs = shown(leaves)  # once they are written to, nobody may look at them
+    scope = Scope(Failures())
+    exact = any(_is_python_int(leaf) for leaf in leaves)
+    prints = printing.into(ticket, reached, leaves, entry.key)
+    aside = channels.set_aside(exact)
+    with (
+        deep,
+        _running(owner),
+        settings.afresh(
+            max_iterations=owner.options.max_iterations,
+            loops=owner.options.loops,
+            checks=owner.options.checks,
+        ),
+        aside,
+        aliases.arguments(),
+        channels.entered(scope),
+        prints,
+    ):
+        try:
+            if exact:
+                result = _exact(entry, leaves, owners, scope)
+            else:
+                result = _result(scope, *_call(entry, leaves, owners, scope))
+        except printing.Asked:
+            tracing.owners = owners
+            raise
+        entry.calls_back |= scope.failures.calls_back
+        entry.is_final = not any(map(scope.failures.is_of_the_graph, scope.numbers))
+        entry.settle()
+        if not record.is_on():
+            owner._note(entry, inputs)
+        return result
+
+
+@contextmanager
+def _running(owner: Any) -> Iterator[None]:
+    before, tracing.running = tracing.running, {*tracing.running, owner}
+    try:
+        yield
+    finally:
+        tracing.running = before
+
+
+def _call(
+    entry: Entry, leaves: tuple[Any, ...], owners: Any, scope: Scope
+) -> tuple[list[Any], Build, list[Write]]:
+    """Run the function on twins; what it did to them, and what it fails with, is recorded."""
+    function, edge, name = entry.owner.function, entry.owner._edge, entry.owner._name
+    twins = Twins(entry.key, entry.fill(leaves), owners, entry.places, entry.owner._reach)
+    args, names, values = twins.roots[:3]
+    outside = Watch(function, *owners, outside=True, apart=twins)
+    scope.watch, scope.observed, scope.is_whole = twins, not twins.is_empty, True
+    value: Any = None
+    try:
+        with channels.watched(outside), channels.with_twins(twins):
+            try:
+                kwargs = dict(zip(names, values, strict=True))
+                value = twins.enter(function)(*args, **kwargs)
+                if edge is not None:
+                    value = edge.leave(value)
+                if isinstance(value, Unbound) and not value.name:
+                    value = None  # nothing was returned on any way that did not fail
+            except Halt:
+                scope.fail_at_last()
+            except Exception as error:
+                if isinstance(error, Error) or is_tracer_error(error):
+                    raise
+                if not is_raised_by_user(error):
+                    raise
+                sure = scope.code is None and not (channels.root().quotes or entry.prints)
+                if sure and not any(True for _ in twins.changes()):
+                    # what was changed before it failed would have to stay changed
+                    _refuse_changes(outside, twins, name)
+                    raise
+                scope.fail(error)
+        _refuse_changes(outside, twins, name)
+        channels.refuse_aliases(channels.root(), name)
+        keep_transient(scope, twins.changed())
+        results = Results(twins, outside, function)
+        build = results.of(value)
+        writes = results.writes(scope)
+        if type(value) is tuple and list(map(id, value)) == list(map(id, results.outs)):
+            build = all_leaves
+        aliases.check_views(results.outs)
+        aliases.refuse_held(slot.get() for slot in twins.places())
+    finally:
+        outside.undo()
+        outside.forget()
+    entry.watch(outside)
+    return results.outs, build, writes
+
+
+def _exact(entry: Entry, leaves: tuple[Any, ...], owners: Any, scope: Scope) -> Any:
+    """The same for Python integers, whose arithmetic is checked: the function is a region."""
+    seen: list[tuple[Build, list[Write]]] = []
+
+    def run(*inputs: Any) -> Any:
+        inner = channels.current()
+        assert inner is not None, "a region has a scope"
+        try:
+            outs, build, writes = _call(entry, inputs, owners, inner)
+        except Exception as error:
+            raise Escaped(error) from error
+        seen.append((build, writes))
+        return outs
+
+    try:
+        kinds = [type_of(leaf) for leaf in leaves]
+        region = trace(run, kinds, Watch(outside=True), root=True)
+    except Escaped as escaped:
+        raise escaped.error from escaped.error.__cause__
+    computed = region.run(*leaves)
+
+    def put(leaf: Any) -> Any:
+        return computed[leaf.index] if isinstance(leaf, Out) else leaf
+
+    if region.code is not None:
+        payload = {n: [put(v) for v in values] for n, values in region.payload.items()}
+        scope.merge(put(region.code), payload, region.numbers)
+    return _result(scope, [put(leaf) for leaf in region.value], *seen[-1])
+
+
+def _result(scope: Scope, outs: list[Any], build: Build, writes: list[Write]) -> Any:
+    plain = scope.code is None and not writes and not scope.failures.calls_back
+    if plain and build is only_leaf:
+        return outs[0]
+    if plain and build is all_leaves:
+        return tuple(outs)
+    return Result(
+        outs,
+        scope.code,
+        scope.payload,
+        ResultInfo(build, writes, scope.failures, scope.numbers),
+    )
+
+
+def _is_python_int(leaf: Any) -> bool:
+    kind = type_of(leaf)
+    return kind.weak and bool(jnp.issubdtype(kind.dtype, jnp.integer))
+
+
+def _refuse_changes(outside: Watch, twins: Twins, name: str) -> None:
+    """What has no twin must not change: a compiled call would not do it again."""
+    label = next((outside.label(owner) for owner, _ in outside.changed()), None)
+    stray = twins.stray()
+    if label is None and stray is not None:
+        label = f"the global name `{stray}`"
+    if label is not None:
+        outside.undo()
+        raise StagingError(
+            f"{name} changes {label}; a compiled call would not repeat that",
+            code="D2S024",
+            fix="return the new value and store it outside",
+        )

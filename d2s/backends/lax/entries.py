@@ -1,0 +1,159 @@
+"""The graphs of a static function for one key, and what a graph returns."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import jax
+
+from d2s.backends.lax.channels import Failures
+from d2s.backends.lax.edge import Edge
+from d2s.backends.lax.inspection import TICKET
+from d2s.backends.lax.reach import Place, Reach
+from d2s.backends.lax.reasons import Span
+from d2s.backends.lax.results import Build, Write
+from d2s.backends.lax.watch import Watch
+from d2s.options import Options
+
+
+@dataclasses.dataclass
+class Result:
+    """What the graph returns besides a single array: leaves, error code, quoted values."""
+
+    leaves: list[Any]
+    code: Any
+    payload: dict[int, list[Any]]
+    static: ResultInfo
+
+
+@dataclasses.dataclass(eq=False)
+class ResultInfo:
+    """What is known once the graph is built: the value, what to write, what may fail."""
+
+    build: Build
+    writes: list[Write]
+    failures: Failures
+    numbers: set[int]
+
+
+jax.tree_util.register_pytree_node(
+    Result,
+    lambda r: ((r.leaves, r.code, r.payload), r.static),
+    lambda static, parts: Result(*parts, static),
+)
+
+
+class Owner(Protocol):
+    """The static function whose graphs these are."""
+
+    function: Any
+    options: Options
+    _edge: Edge | None
+    _reach: Reach
+
+    @property
+    def _name(self) -> str: ...
+
+    def _note(self, entry: Entry, inputs: tuple[str, ...]) -> None: ...
+
+    def trace(
+        self, entry: Entry, leaves: tuple[Any, ...], ticket: Any = ..., reached: Any = ...
+    ) -> Any: ...
+
+    def jitted(
+        self, graph: Callable[..., Any], donated: Sequence[int]
+    ) -> tuple[Any, Callable[..., Any]]: ...
+
+
+class Entry:
+    """The graphs for one key."""
+
+    #: how many inputs of its graph come before the leaves
+    skip = 0
+
+    def __init__(
+        self,
+        owner: Owner,
+        key: tuple[Any, ...],
+        places: tuple[Place, ...],
+        reason: str,
+        donated: Sequence[int],
+        fill: Callable[[tuple[Any, ...]], tuple[Any, ...]] = lambda leaves: leaves,
+    ) -> None:
+        self.owner, self.key, self.fill = owner, key, fill
+        #: the globals and cells that the key has parts for
+        self.places = places
+        #: why the next graph is built; empty when only the types of the leaves are others
+        self.reason = reason
+        self.inputs: tuple[str, ...] = ()
+        #: the arguments behind its key and leaves; None where leaves are left out
+        self.arguments: list[Span] | None = None
+        #: leaves whose memory the graph may use
+        self.donated = donated
+        #: positions of Python numbers whose value turned out to be needed
+        self.needed: tuple[int, ...] = ()
+        self.by_value: dict[Any, Entry] = {}
+        #: what says whether something has changed that the graphs were built from
+        self.guards: tuple[Callable[[], bool], ...] = ()
+        #: failures come by callbacks, which do not know whose call they are about
+        self.calls_back = False
+        #: the graph that takes a ticket for what it prints is the one to run
+        self.prints = False
+        #: no call will be computed again because an integer left its range
+        self.is_final = False
+        #: a call is one run of the graph, and nothing that it was built from can change
+        self.is_free = False
+        self.reset()
+
+    def replace(self, run: Callable[..., Any]) -> None:
+        """Run the graph in another way from now on."""
+        self.run = run
+
+    def is_current(self) -> bool:
+        """Whether everything that the graphs were built from still is what it was."""
+        for is_unchanged in self.guards:  # noqa: SIM110 - a generator costs more
+            if not is_unchanged():
+                return False
+        return True
+
+    def watch(self, outside: Watch) -> None:
+        """A graph was built from all this."""
+        if outside.can_change():
+            self.guards = (*self.guards, outside.is_unchanged)
+
+    def is_ready(self, prints: bool = False) -> bool:
+        """Whether a call is one run of the graph; `prints` says that it may have a ticket."""
+        if self.needed or self.calls_back or (self.prints and not prints):
+            return False
+        return self.is_current()
+
+    def settle(self) -> None:
+        """Say what a call has to do; after graphs were built, and when something is found out."""
+        self.is_free = not (self.guards or self.needed or self.calls_back or self.prints)
+
+    def ask_for_prints(self) -> None:
+        """The graph that takes a ticket is the one to run."""
+        self.prints = True
+        self.settle()
+
+    def reset(self) -> None:
+        def plain(*leaves: Any) -> Any:
+            return self.owner.trace(self, leaves)
+
+        def printing_(ticket: Any, reached: Any, *leaves: Any) -> Any:
+            return self.owner.trace(self, leaves, ticket, reached)
+
+        graphs: tuple[Any, ...] = plain, printing_
+        for graph in graphs:
+            functools.update_wrapper(graph, self.owner.function, updated=())
+            del graph.__wrapped__
+        # in this order: another thread must not find the old graph without what it was built from
+        self.graph, self.printing_graph = plain, printing_
+        self.jitted, self.run = self.owner.jitted(plain, self.donated)
+        after_ticket = [n + TICKET for n in self.donated]
+        self.jitted_printing, self.run_printing = self.owner.jitted(printing_, after_ticket)
+        self.is_free = False
+        self.guards = ()

@@ -1,0 +1,28 @@
+"""What to say when a run-time value is needed as a Python value."""
+
+from __future__ import annotations
+
+import re
+
+from d2s.backends.lax import channels
+from d2s.conversion import is_made_code
+from d2s.errors import StagingError
+
+
+def needs_value(error: Exception) -> StagingError:
+    """The user's line that used a run-time value as a Python value."""
+    site, code = channels.place(error)
+    first = re.sub(r"'?\b\w*Tracer\b'?", "a run-time value", str(error).splitlines()[0])
+    if code is not None and not is_made_code(code) and not code.co_name.startswith("<"):
+        return StagingError(
+            f"{site.function} needs a run-time value; d2s did not convert it ({first})",
+            code="D2S021",
+            site=site,
+            fix=f"`@d2s.convert` above the definition of {site.function}, if it is plain Python",
+        )
+    return StagingError(
+        f"a run-time value is needed as a Python value here ({first})",
+        code="D2S020",
+        site=site,
+        fix="array operations on it, or pass it as a Python number so that it can become static",
+    )
