@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -306,3 +307,34 @@ def lax_through_gates() -> Callable[..., Any]:
         return x
 
     return run
+
+
+# -- the first call -------------------------------------------------------------------------------
+
+
+def weights() -> tuple[list[Any], Any]:
+    """Layers of different widths, so that each has operations of its own."""
+    sizes = [32 + 4 * n for n in range(9)]
+    layers = [jnp.full((one, other), 0.1) for one, other in itertools.pairwise(sizes)]
+    return layers, jnp.ones((8, sizes[0]))
+
+
+def deep_network(layers: list[Any], x: Any) -> Any:
+    """The gradient of a network whose layers branch and repeat as their values say."""
+
+    def loss(layers: list[Any]) -> Any:
+        y = x
+        for layer in layers:
+            y = jnp.tanh(y @ layer)
+            if y.mean() > 0.5:
+                y = y - y.mean(axis=1, keepdims=True)
+            else:
+                y = jax.nn.softmax(y)
+                y = y * y.std()
+            for _ in range(3):
+                if jnp.abs(y).max() < 0.1:
+                    break
+                y = y * 0.9 + jnp.sin(y)
+        return (y**2).sum()
+
+    return jax.value_and_grad(loss)(layers)

@@ -156,3 +156,14 @@ def do_not_convert(function: F) -> F:
     """Leave a function alone wherever converted code calls it."""
     marked: F = conversion.skip(function)
     return marked
+
+
+def set_cache(folder: Any) -> None:
+    """Keep compiled graphs in a folder, for the next process; None ends that.
+
+    For the whole program, as ``D2S_CACHE=folder`` in the environment. Call it before the first
+    graph is compiled.
+    """
+    from d2s.backends.lax import cache
+
+    cache.keep_in(folder)

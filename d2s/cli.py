@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from d2s import __version__
-from d2s.commands import check, convert, explain, inspect, verify
+from d2s.commands import check, convert, explain, export, inspect, run, verify
 from d2s.commands.mistakes import Mistake, from_os, say
 
-COMMANDS = (convert, check, inspect, explain, verify)
+COMMANDS = (convert, check, inspect, explain, verify, export, run)
 EXAMPLES = """\
 examples:
   d2s convert model.py --diff    what becomes of the decorated functions of a file
@@ -21,6 +21,8 @@ examples:
   d2s explain model.py:f --spec float    what became of each statement, and why
   d2s inspect model.py:f --spec float    the generated code, the graph, its cost
   d2s verify model.py:f --spec float     plain against static on generated inputs
+  d2s export model.py:f --spec "f32[b]" -o f.d2s    a file that runs without the source
+  d2s run f.d2s --input x.npy            run it
 
 `d2s COMMAND --help` tells more, with examples.
 """

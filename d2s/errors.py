@@ -115,6 +115,10 @@ CODES = {
     "D2S043": "the gradient of a loop without a bound on its trips",
     "D2S044": "a loop that is to be rolled, and cannot be",
     "D2S050": "an operation made a NaN",
+    "D2S060": "something that cannot be saved to a file",
+    "D2S061": "a file that d2s cannot load",
+    "D2S062": "a saved function that cannot run here",
+    "D2S063": "a named dimension whose size is needed to build the graph",
 }
 
 
@@ -233,6 +237,13 @@ class NanFound(Error, FloatingPointError):
     """Raised after a call with ``checks="nan"``: an operation gave a result that is no number."""
 
     code = "D2S050"
+
+
+class SavedException(Exception):
+    """What a loaded function raises for an exception whose class is not there.
+
+    Its class has the name of that class, and is every exception of Python's own that the class was.
+    """
 
 
 _OWN_FOLDERS = (os.path.join(os.path.dirname(os.path.abspath(__file__)), ""), "<frozen runpy>")

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -42,6 +42,8 @@ class Spec:
     name: str = ""
     #: whether more dimensions may follow
     open: bool = False
+    #: what is known of named dimensions: "b >= 2"
+    constraints: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         dims = [*map(str, self.shape), *["..."] * self.open]
@@ -59,8 +61,12 @@ class Spec:
 
 
 @boundary
-def spec(text: str, name: str = "") -> Spec:
-    """The specification of an array: its dtype and, in brackets, its dimensions."""
+def spec(text: str, name: str = "", constraints: str | Sequence[str] = ()) -> Spec:
+    """The specification of an array: its dtype and, in brackets, its dimensions.
+
+    ``constraints`` say what is known of named dimensions, for a function that is saved:
+    ``"b >= 2"``, ``"mod(t, 8) == 0"``.
+    """
     found = _TEXT.fullmatch(text) if isinstance(text, str) else None
     if found is None:
         raise wrong_option(f"{text!r} is not a specification", _EXAMPLE)
@@ -71,7 +77,8 @@ def spec(text: str, name: str = "") -> Spec:
     parts = [part.strip() for part in dims.split(",")] if dims and dims.strip() else []
     is_open = bool(parts) and parts[-1] == "..."
     shape = tuple(_dimension(part, text) for part in (parts[:-1] if is_open else parts))
-    return Spec(dtype, shape, name, is_open)
+    known = (constraints,) if isinstance(constraints, str) else tuple(constraints)
+    return Spec(dtype, shape, name, is_open, known)
 
 
 def _dimension(part: str, text: str) -> int | str:

@@ -12,8 +12,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import d2s
 from d2s.cli import COMMANDS, EXAMPLES, main
 from d2s.rewrite import rewrite
 
@@ -328,6 +330,16 @@ def test_a_long_file_is_printed_whole(here, unbuffered):
     assert int(shown.stdout) == len(NEW) + 700_000
 
 
+class Saved:
+    """An object for the examples that run a file."""
+
+    def __call__(self, x):
+        return x + 1
+
+    def step(self, x):
+        return x + 2
+
+
 # -- what people see ------------------------------------------------------------------------------
 
 
@@ -346,6 +358,8 @@ def test_help_shows_examples_that_work(here, capsys, monkeypatch, command):
     (here / "model.py").write_text(text)
     (here / "package").mkdir()
     (here / "package/a.py").write_text(MODEL)
+    np.save("x.npy", np.ones(3, np.float32))
+    d2s.save(Saved(), "model.d2s", methods={"__call__": ["f32[b]"], "step": ["f32[b]"]})
     lines = re.findall(r"^  d2s (.*?)(?:  .*)?$", examples, re.MULTILINE)
     assert len(lines) > 1
     for line in lines:

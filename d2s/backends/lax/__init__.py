@@ -19,6 +19,7 @@ from jax._src.core import eval_trace, trace_ctx
 from d2s.backends.lax import (
     appended,
     branches,
+    cache,
     channels,
     handlers,
     items,
@@ -322,4 +323,5 @@ jax.core.Tracer.__array_ufunc__ = None  # type: ignore[attr-defined]
 for change in AUGMENTED.values():
     setattr(jax.core.Tracer, f"__{change.__name__}__", _in_place(change))
 
+cache.from_environment()
 BACKEND: Backend = LaxBackend()

@@ -19,7 +19,7 @@ from d2s.backends.lax import aliases, channels, notes
 from d2s.backends.lax.appended import NeedsLast
 from d2s.backends.lax.blame import change, difference
 from d2s.backends.lax.boxes import boxed, content, known, opened
-from d2s.backends.lax.dtypes import NUMBERS, Mismatch, Type, is_dynamic, type_of
+from d2s.backends.lax.dtypes import NUMBERS, Mismatch, Type, is_dynamic, type_of, varies
 from d2s.backends.lax.places import WHOLE, Slot
 from d2s.backends.lax.regions import (
     Region,
@@ -181,12 +181,16 @@ def settle(
     grown: list[tuple[list[Any], int]] = []
     plan = [_holes(boxed(value), numbers) for value in state]
     with_code = False
+    #: along which axes of a mesh anything in the loop differs
+    axes: frozenset[str] = frozenset()
     start = record.mark()
     for _ in range(2 * len(leaves(list(state))) + 12):
         record.back_to(start)  # only the last round counts
         holes = [leaf for leaf in leaves(plan) if isinstance(leaf, Hole)]
         trip = Trip(body, plan, holes, shared, grown, watch, len(extra), state)
-        kinds = [CODE] * with_code + extra + [hole.type for hole in holes]
+        axes = axes.union(*(k.varies for k in extra), *(hole.type.varies for hole in holes))
+        code = CODE._replace(varies=axes)
+        kinds = [code] * with_code + extra + [hole.type for hole in holes]
         stand_for = [None] * (with_code + len(extra)) + holes
         counts = all(map(_counts_from_near, holes))
         try:
@@ -208,6 +212,9 @@ def settle(
             shared = [*shared, Last(need.owner)]
             plan = [*plan, _holes(boxed(need.owner[-1]), numbers)]
             continue
+        axes = axes.union(*map(varies, region.jaxpr.out_avals))
+        if with_code and axes != code.varies:
+            continue  # how it fails differs between devices, too
         if trip.changed:
             before = [*state, *(slot.get() for slot in shared)]
             for n in trip.changed:

@@ -220,7 +220,7 @@ class Compiled(Inspected):
                 known = _Numbers({n: key[n] for n in places}, set())
                 self._numbers[tuple(shape)] = known
             known.changing |= {n for n in places if key[n] != known.last[n]}
-            for n in known.changing:
+            for n in known.changing.intersection(places):
                 taken.changing[n] = key[n].value
                 key[n] = shape[n]
         taken.leaves += [taken.changing[n] for n in sorted(taken.changing)]

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax._src.export.shape_poly import _DimExpr
 from jax._src.lax.lax import _convert_element_type
 
 _iinfo: Any = jnp.iinfo
@@ -24,6 +25,8 @@ class Type(NamedTuple):
     shape: tuple[int, ...]
     dtype: Any
     weak: bool
+    #: inside of `jax.shard_map`: the axes of the mesh along which it differs
+    varies: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
         name = np.dtype(self.dtype).name if isinstance(self.dtype, np.dtype) else str(self.dtype)
@@ -37,8 +40,8 @@ class Type(NamedTuple):
         if jnp.issubdtype(self.dtype, jax.dtypes.prng_key):
             impl = self.dtype._impl
             data = jnp.zeros((*self.shape, *impl.key_shape), jnp.uint32)
-            return jax.random.wrap_key_data(data, impl=impl.name)
-        return jnp.zeros(self.shape, self.dtype)
+            return varying(jax.random.wrap_key_data(data, impl=impl.name), self.varies)
+        return varying(jnp.zeros(self.shape, self.dtype), self.varies)
 
 
 class Mismatch(Exception):
@@ -58,6 +61,11 @@ def is_dynamic(value: object) -> bool:
     return False
 
 
+def is_symbolic(value: object) -> bool:
+    """Whether a value is a named dimension, or computed from some: a size without a number."""
+    return isinstance(value, _DimExpr)
+
+
 def fits(value: int) -> bool:
     """Whether a Python integer is in the range of the graph's integers."""
     limit: int = 2**63 if jax.config.read("jax_enable_x64") else 2**31
@@ -75,7 +83,20 @@ def type_of(value: Any) -> Type:
 
 
 def type_of_aval(aval: Any) -> Type:
-    return Type(aval.shape, aval.dtype, bool(getattr(aval, "weak_type", False)))
+    return Type(aval.shape, aval.dtype, bool(getattr(aval, "weak_type", False)), varies(aval))
+
+
+def varies(aval: Any) -> frozenset[str]:
+    """The axes of a mesh along which a value differs, where devices run on their own."""
+    kind = getattr(aval, "manual_axis_type", None)
+    found: frozenset[str] = frozenset() if kind is None else kind.varying
+    return found
+
+
+def varying(value: Any, axes: frozenset[str]) -> Any:
+    """A value that counts as different along some axes more."""
+    more = axes - varies(jax.typeof(value)) if axes else axes
+    return jax.lax.pcast(value, tuple(sorted(more)), to="varying") if more else value
 
 
 def join(one: Type, other: Type, exact: tuple[object, object] = (None, None)) -> Type:
@@ -87,7 +108,7 @@ def join(one: Type, other: Type, exact: tuple[object, object] = (None, None)) ->
             "the same shape on both sides, for example with jnp.broadcast_to or jnp.zeros",
         )
     if one.dtype == other.dtype:
-        return Type(one.shape, one.dtype, one.weak and other.weak)
+        return Type(one.shape, one.dtype, one.weak and other.weak, one.varies | other.varies)
     if jnp.issubdtype(one.dtype, jax.dtypes.extended) or jnp.issubdtype(
         other.dtype, jax.dtypes.extended
     ):
@@ -99,7 +120,7 @@ def join(one: Type, other: Type, exact: tuple[object, object] = (None, None)) ->
             "int(...) or bool(...) around one of them",
         )
     dtype = jnp.result_type(_promotable(one), _promotable(other))
-    joined = Type(one.shape, dtype, one.weak and other.weak)
+    joined = Type(one.shape, dtype, one.weak and other.weak, one.varies | other.varies)
     for side, value in zip((one, other), exact, strict=True):
         _check_lossless(side, joined, value)
     return joined
@@ -144,5 +165,5 @@ def _check_lossless(side: Type, joined: Type, value: object) -> None:
 def cast(value: Any, to: Type) -> Any:
     """A value as the given type, weak or not."""
     if isinstance(to.dtype, np.dtype):
-        return _convert_element_type(value, to.dtype, weak_type=to.weak)
-    return value
+        value = _convert_element_type(value, to.dtype, weak_type=to.weak)
+    return varying(value, to.varies)

@@ -142,13 +142,17 @@ class Edge:
         if name in self._static:
             return Constant(value)
         layout = self._in.get(name)
-        if layout is not None and not isinstance(value, jax.ShapeDtypeStruct):
+        # a Python number is everywhere
+        stays = (jax.ShapeDtypeStruct, bool, int, float, complex)
+        if layout is not None and not isinstance(value, stays):
             value = jax.device_put(value, layout)
         return Donated(value) if name in self._donated else value
 
     def leave(self, value: Any) -> Any:
         """The result, laid out on devices."""
-        return value if self._out is None else jax.lax.with_sharding_constraint(value, self._out)
+        if self._out is None:
+            return value
+        return jax.tree.map(_laid_out, value, _for_each(self._out, value))
 
     def examples(self) -> dict[str, Any] | None:
         """Specifications that stand for all arguments, if there are some for all."""
@@ -161,6 +165,35 @@ class Edge:
         ]
         found = {name: one for name, one in self.inputs.specs.items() if one is not None}
         return found if set(needed) - {"self"} <= set(found) else None
+
+
+def _for_each(layouts: Any, value: Any) -> Any:
+    """One layout for each array; one for a container is for all that is in it, None for none."""
+
+    def spread(layout: Any, part: Any) -> Any:
+        return jax.tree.map(lambda _: _Layout(layout), part)
+
+    return jax.tree.map(
+        spread, layouts, value, is_leaf=lambda v: v is None or isinstance(v, jax.sharding.Sharding)
+    )
+
+
+class _Layout:
+    """A layout as a leaf: None would be no leaf."""
+
+    def __init__(self, layout: Any) -> None:
+        self.layout = layout
+
+
+def _laid_out(array: Any, wanted: _Layout) -> Any:
+    layout = wanted.layout
+    if layout is None:
+        return array
+    explicit = jax.sharding.AxisType.Explicit
+    mesh = getattr(layout, "mesh", None)
+    if mesh is not None and explicit in getattr(mesh, "axis_types", ()):
+        return jax.sharding.reshard(array, layout)
+    return jax.lax.with_sharding_constraint(array, layout)
 
 
 def edge(function: Any, bound: int, keywords: Sequence[str], options: Options) -> Edge | None:

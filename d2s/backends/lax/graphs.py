@@ -12,11 +12,12 @@ from typing import Any
 
 import jax
 from jax.extend.core import ClosedJaxpr, DebugInfo
+from jax.sharding import NamedSharding, PartitionSpec, get_abstract_mesh
 
 from d2s.backends.lax.dtypes import Type
 
 try:
-    from jax._src.core import ShapedArray
+    from jax._src.core import ManualAxisType, ShapedArray
     from jax._src.interpreters import partial_eval
     from jax._src.linear_util import wrap_init
 
@@ -34,6 +35,20 @@ def graph_of(
     names = tuple(f"{inputs}[{n}]" for n in range(len(kinds)))
     label = f"{function.__name__} at {function.__code__.co_filename}"
     wrapped = wrap_init(function, debug_info=DebugInfo("d2s", label, names, None))
-    avals = [ShapedArray(k.shape, k.dtype, weak_type=k.weak) for k in kinds]
+    avals = [_aval(kind) for kind in kinds]
     jaxpr, _, consts = _trace(wrapped, avals)
     return ClosedJaxpr(jaxpr, consts)
+
+
+def _aval(kind: Type) -> Any:
+    if not kind.varies:
+        return ShapedArray(kind.shape, kind.dtype, weak_type=kind.weak)
+    # inside of `jax.shard_map`, where jax wants to know the mesh
+    layout = NamedSharding(get_abstract_mesh(), PartitionSpec(*[None] * len(kind.shape)))
+    return ShapedArray(
+        kind.shape,
+        kind.dtype,
+        weak_type=kind.weak,
+        sharding=layout,
+        manual_axis_type=ManualAxisType(varying=kind.varies),
+    )

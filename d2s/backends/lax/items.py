@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from d2s.backends.lax import aliases, branches, channels
-from d2s.backends.lax.dtypes import NUMBERS, Mismatch, cast, is_dynamic, type_of
+from d2s.backends.lax.dtypes import NUMBERS, Mismatch, cast, is_dynamic, is_symbolic, type_of
 from d2s.backends.lax.regions import is_traced, select
 from d2s.errors import SliceLength, StagingError
 from d2s.items import Item
@@ -198,9 +198,14 @@ def _written(array: Any, key: Any, value: Any) -> Any:
     return array.at[key].set(new)
 
 
+def _is_small(array: Any) -> bool:
+    """Whether NumPy can be asked: the size is known, and not large."""
+    return not any(map(is_symbolic, array.shape)) and bool(array.size <= ASKED)
+
+
 def _ask_numpy(array: Any, key: Any, value: Any) -> tuple[int, ...] | None:
     """The shape that a key selects; raises what NumPy would raise about key, shape and number."""
-    if array.size > ASKED or array.dtype.kind not in "biufc":
+    if not _is_small(array) or array.dtype.kind not in "biufc":
         return None
 
     def known(part: Any) -> Any:
@@ -319,7 +324,7 @@ def in_place(change: Callable[[Any, Any], Any], old: Any, value: Any) -> Any:
 
 def _ask_numpy_to_change(change: Callable[[Any, Any], Any], old: Any, value: Any) -> None:
     """Raise what NumPy would raise about shapes, and about results that the array cannot hold."""
-    if old.size > ASKED or old.dtype.kind not in "biufc" or not is_dynamic(value):
+    if not _is_small(old) or old.dtype.kind not in "biufc" or not is_dynamic(value):
         return
     kind = type_of(value)
     if type(value) in NUMBERS:

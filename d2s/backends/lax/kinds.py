@@ -14,6 +14,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax._src.array import ArrayImpl
 
 from d2s.backends.lax import channels
 from d2s.backends.lax.dtypes import type_of
@@ -21,8 +22,9 @@ from d2s.backends.lax.regions import is_traced
 from d2s.backends.lax.texts import Text
 from d2s.errors import StagingError
 
-#: what a jax array is an instance of
-ARRAY = type(jnp.zeros(()))
+#: what a jax array is an instance of; by its name, because an array that is made to ask would
+#: start the devices before jax.distributed could
+ARRAY: Any = ArrayImpl
 _known: dict[int, tuple[Any, type | None]] = {}
 #: from how many on those that are gone are looked for; a callback of a weak reference would
 #: swallow an interrupt from the keyboard

@@ -17,7 +17,15 @@ from d2s.backends.lax.blame import CONDITION, POSITION
 from d2s.backends.lax.bounds import Bound, bound_of, tell_limit
 from d2s.backends.lax.boxes import boxed, build
 from d2s.backends.lax.carry import CODE, Plan, settle
-from d2s.backends.lax.dtypes import NUMBERS, Type, cast, type_of
+from d2s.backends.lax.dtypes import (
+    NUMBERS,
+    Type,
+    cast,
+    is_symbolic,
+    type_of,
+    varies,
+    varying,
+)
 from d2s.backends.lax.ownership import alone
 from d2s.backends.lax.places import WHOLE
 from d2s.backends.lax.proof import Refused
@@ -37,6 +45,7 @@ from d2s.backends.lax.sequences import (
     Sequence,
     Stacked,
     as_sequence,
+    at_least,
     has_traced_items,
     refuse_outer_iterator,
 )
@@ -333,7 +342,7 @@ def _settled(given: dict[int, Any]) -> Callable[[Any], Any]:
 def _run_while(plan: Plan, tested: Region, count: int, limit: int | None) -> State:
     """The staged loop. A `limit` is that of a `for`: at most so many trips, the first is sure."""
     bound = bound_of(plan, tested, limit)
-    trips = 1 if limit else None
+    trips = 1 if limit is not None and at_least(limit, 1) else None
     region = plan.region
     fails = region.code is not None
     before = running()
@@ -343,7 +352,7 @@ def _run_while(plan: Plan, tested: Region, count: int, limit: int | None) -> Sta
         if bound.is_asked_for:
             tell_limit(bound, tested.run(*plan.inputs(values))[tested.value.index])
         return _finish(plan, values, None, None, count, trips)
-    flag = tested.value
+    flag, axes = tested.value, _axes(plan)
 
     def test(carry: Any) -> Any:
         code, _, values = carry
@@ -359,11 +368,11 @@ def _run_while(plan: Plan, tested: Region, count: int, limit: int | None) -> Sta
         start = [code] if plan.with_code else []
         outs = region.run(*start, *plan.inputs(values))
         if fails:
-            code = leaf_value(region.code, outs, CODE)
-            payload = _payload(region, outs)
+            code = varying(leaf_value(region.code, outs, CODE), axes)
+            payload = _payload(region, outs, axes)
         return code, payload, plan.outputs(outs, values)
 
-    start = (jnp.int32(0) if fails else None, _payload_zeros(region), values)
+    start = (varying(jnp.int32(0), axes) if fails else None, _payload_zeros(region, axes), values)
     end = bound.loop(test, body, start)
     if bound.is_asked_for:
         tell_limit(bound, test(end))
@@ -401,18 +410,24 @@ def _bind_while(plan: Plan, tested: Region, values: list[Any], bound: Bound) -> 
     return bound.bind(test, test_consts, body, body_consts, values)
 
 
-def _payload_zeros(region: Region) -> dict[int, list[Any]]:
+def _axes(plan: Plan) -> frozenset[str]:
+    """The axes of a mesh along which anything in a loop differs: so does how it fails."""
+    kinds = [hole.type.varies for hole in plan.holes]
+    return frozenset().union(*kinds, *map(varies, plan.region.jaxpr.out_avals))
+
+
+def _payload_zeros(region: Region, axes: frozenset[str]) -> dict[int, list[Any]]:
     return {
-        n: [(v.type if isinstance(v, Out) else type_of(v)).zeros() for v in values]
+        n: [varying((v.type if isinstance(v, Out) else type_of(v)).zeros(), axes) for v in values]
         for n, values in region.payload.items()
     }
 
 
-def _payload(region: Region, outs: list[Any]) -> dict[int, list[Any]]:
-    return {
-        n: [leaf_value(v, outs, v.type if isinstance(v, Out) else type_of(v)) for v in values]
-        for n, values in region.payload.items()
-    }
+def _payload(region: Region, outs: list[Any], axes: frozenset[str]) -> dict[int, list[Any]]:
+    def quoted(v: Any) -> Any:
+        return leaf_value(v, outs, v.type if isinstance(v, Out) else type_of(v))
+
+    return {n: [varying(quoted(v), axes) for v in vs] for n, vs in region.payload.items()}
 
 
 def _finish(
@@ -430,6 +445,7 @@ def _finish(
     `numbers` are leaves that are Python numbers again.
     """
     positions = {id(j): n for n, j in enumerate(plan.carried)}
+    is_run = trips is not None and at_least(trips, 1)
 
     def put(leaf: Any) -> Any:
         if numbers and id(leaf) in numbers:
@@ -442,7 +458,7 @@ def _finish(
     def bound(value: Any) -> Any:
         """After one trip at least, what every iteration binds is bound."""
         sure = isinstance(value, Maybe) and isinstance(value.bound, Joined)
-        return value.value if sure and trips and value.bound.sides[1] is True else value
+        return value.value if sure and is_run and value.bound.sides[1] is True else value
 
     tree = [bound(value) for value in plan.tree]
     memo: dict[Any, Any] = {}
@@ -453,7 +469,7 @@ def _finish(
     if code is not None:
         channels.report(code, payload, plan.region.numbers, failures())
     plan.spend()
-    plan.link(values, trips)
+    plan.link(values, is_run)
     notes.loop(plan.names, plan.tree, trips if is_scan else None)
     return tuple(state[:count])
 
@@ -470,7 +486,7 @@ def for_loop(iterable: Iterable[Any], body: Body, state: State, test: Body | Non
             return state
         if how == "unroll" and not is_traced(sequence.length):
             return unroll(sequence.items(), body, state, test)
-        if is_traced(sequence.length) or sequence.length:
+        if is_traced(sequence.length) or is_symbolic(sequence.length) or sequence.length:
             return _stage_for_orunroll(sequence, body, state, test)
         return state
     rolled = _roll_for(iterable, how, body, state, test)
@@ -501,7 +517,7 @@ def _roll_for(
     def look() -> Rolled:
         nonlocal sequence
         sequence = as_sequence(iterable, with_ranges=True) or Stacked(list(iterable))
-        rows = [Type(a.shape[1:], a.dtype, False) for a in sequence.arrays()]
+        rows = [_row(a) for a in sequence.arrays()]
         step = _scanned(sequence, body, count, len(rows), guarded=bool(rows))
         return look_at(step, [type_of(0), *rows], state, _names(body, 1), watch, length)
 
@@ -509,6 +525,10 @@ def _roll_for(
     if rolled is None or sequence is None:
         return None
     return _run_scan(rolled.plan, sequence.arrays(), count, length, rolled.numbers)
+
+
+def _row(array: Any) -> Type:
+    return type_of(array)._replace(shape=array.shape[1:], weak=False)
 
 
 def _scanned(
@@ -549,7 +569,7 @@ def _stage_for_orunroll(sequence: Sequence, body: Body, state: State, test: Body
         needs_value = is_tracer_error(error) or (
             isinstance(error, Error) and error.code in ("D2S013", "D2S020", "D2S010", "D2S011")
         )
-        if not needs_value or is_traced(sequence.length):
+        if not needs_value or is_traced(sequence.length) or is_symbolic(sequence.length):
             raise
         # the body needs positions or items as Python values: unrolled, each iteration has them
         record.back_to(start)
@@ -564,7 +584,7 @@ def _stage_for(sequence: Sequence, body: Body, state: State, test: Body | None) 
     count, names = len(state), _names(body, 1)
     if test is None and not is_traced(sequence.length):
         arrays = sequence.arrays()
-        rows = [Type(a.shape[1:], a.dtype, False) for a in arrays]
+        rows = [_row(a) for a in arrays]
 
         watch = _watch(body, state, 1)
         step = _scanned(sequence, body, count, len(rows))
@@ -576,7 +596,7 @@ def _stage_for(sequence: Sequence, body: Body, state: State, test: Body | None) 
         )
         written = [*(slot.owner for slot in plan.slots), *(owner for owner, _ in plan.appended)]
         if plan.region.code is None or not channels.is_any_observed(written):
-            return _run_scan(plan, arrays, count, int(sequence.length))
+            return _run_scan(plan, arrays, count, sequence.length)
         # a handler can see what was written: nothing may run on after a failure
         if plan.appended:
             raise StagingError(
@@ -599,7 +619,7 @@ def _stage_for(sequence: Sequence, body: Body, state: State, test: Body | None) 
         return jnp.logical_and(more, scalar_predicate(go) if is_traced(go) else bool(go))
 
     names = [POSITION, *names]
-    limit = None if is_traced(sequence.length) else int(sequence.length)
+    limit = None if is_traced(sequence.length) else sequence.length
     return _stage_while(going, trip, (0, *state), names, counted=True, limit=limit)[1:]
 
 
@@ -614,31 +634,37 @@ def _run_scan(
     fails = region.code is not None
     uses_position = region.reads(int(plan.with_code))
     appended = [out for _, tree in plan.appended for out in leaves(tree) if isinstance(out, Out)]
+    width, axes = len(arrays), _axes(plan)
 
     def step(carry: Any, rows: list[Any]) -> Any:
         at, code, payload, values = carry
         start = [jnp.int32(0) if code is None else code] if plan.with_code else []
-        outs = region.run(*start, 0 if at is None else at, *rows, *plan.inputs(values))
+        outs = region.run(*start, 0 if at is None else at, *rows[:width], *plan.inputs(values))
         if fails:
             first = code == 0
-            now = _payload(region, outs)
+            now = _payload(region, outs, axes)
             payload = {
                 n: [jnp.where(first, v, o) for v, o in zip(now[n], old, strict=True)]
                 for n, old in payload.items()
             }
-            code = leaf_value(region.code, outs, CODE)
+            code = varying(leaf_value(region.code, outs, CODE), axes)
         rows = [outs[out.index] for out in appended]
         return (at if at is None else at + 1, code, payload, plan.outputs(outs, values)), rows
 
     values = [j.sides[0].before() for j in plan.carried]
     start = (
         0 if uses_position else None,
-        jnp.int32(0) if fails else None,
-        _payload_zeros(region),
+        varying(jnp.int32(0), axes) if fails else None,
+        _payload_zeros(region, axes),
         values,
     )
     xs = [a if a.shape[0] == length else a[:length] for a in arrays]
-    (_, code, payload, values), stacked = jax.lax.scan(step, start, xs, length=length)
+    if is_symbolic(length):
+        # jax takes a number for a length; the rows of an array may be as many as they are
+        xs, known = [*xs, jnp.arange(length)], None
+    else:
+        known = length
+    (_, code, payload, values), stacked = jax.lax.scan(step, start, xs, length=known)
     _append(plan, dict(zip(map(id, appended), stacked, strict=True)), length)
     state = _finish(plan, values, code, payload, count, trips=length, numbers=numbers, is_scan=True)
     first = int(plan.with_code) + 1
@@ -657,6 +683,14 @@ def _append(plan: Plan, stacked: dict[int, Any], length: int) -> None:
         array = put(leaf)
         return array if array is leaf else array.reshape(-1, *array.shape[2:])
 
+    if plan.appended and is_symbolic(length):
+        raise StagingError(
+            f"a list gets as many items as the named dimension {length} has; the length of a list "
+            "is part of the graph",
+            code="D2S063",
+            site=channels.where(),
+            fix="an array, written at an index: out = out.at[i].set(value); or jax.vmap",
+        )
     for owner, tree in plan.appended:
         if isinstance(tree, Rows):
             owner += items_of(Rows(tree.item, length * tree.count), flat, build)

@@ -34,7 +34,6 @@ from d2s.backends.lax.casts import (
 
 Call = Callable[..., Any]
 _LOG_MAX = math.log(sys.float_info.max)
-_ARRAY = jnp.zeros(())
 
 
 class _Bound(NamedTuple):
@@ -232,7 +231,7 @@ def _asks(function: Call) -> Call:
 def _whole(function: Call) -> Call:
     def call(x: Any, /) -> Any:
         if function is jnp.trunc and kinds.kind_of(x) is kinds.ARRAY:
-            raise _example(math.trunc, (_ARRAY,))  # jax arrays know no `__trunc__`
+            raise _example(math.trunc, (jnp.zeros(()),))  # jax arrays know no `__trunc__`
         x = scalar(x)
         return to_int(x if is_integer(x) else function(x))
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax._src.core import InconclusiveDimensionOperation
 from jax.extend.core import Var, jaxprs_in_params, take_current_trace
 
 from d2s.backends.lax import aliases, channels, overflow
@@ -53,11 +54,14 @@ TRACER_ERRORS = (
     jax.errors.TracerIntegerConversionError,
     jax.errors.NonConcreteBooleanIndexError,
     jax.errors.UnexpectedTracerError,
+    InconclusiveDimensionOperation,
 )
 
 
 _SPEAKS_OF_TRACING = (
     "Tracer",
+    "_DimExpr",
+    "Symbolic dimension",
     "JAX arrays are immutable",
     "An overflow was encountered",
     "does not accept dtype bool",

@@ -7,9 +7,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax._src.core import InconclusiveDimensionOperation
 
 from d2s.backends.lax import channels
-from d2s.backends.lax.dtypes import type_of
+from d2s.backends.lax.dtypes import is_symbolic, type_of
 from d2s.backends.lax.proof import Refused
 from d2s.backends.lax.regions import is_traced
 from d2s.backends.lax.trees import children, leaves, map_leaves
@@ -17,7 +18,7 @@ from d2s.errors import StagingError
 
 
 class Sequence:
-    """Items by position. ``length`` is a Python int or a run-time integer."""
+    """Items by position. ``length`` is a Python int, a run-time integer or a named dimension."""
 
     length: Any
     #: made by `zip`, `enumerate` or `reversed`, which can be looped over once
@@ -77,6 +78,9 @@ class Range(Sequence):
         if all(type(v) is int for v in (start, stop, step)):
             self.length = len(range(start, stop, step))
             return
+        if any(map(is_symbolic, (start, stop, step))):
+            self.length = _symbolic_length(start, stop, step)
+            return
         up = type(step) is int and step > 0
         if up and step == 1:
             count = stop if type(start) is int and start == 0 else stop - start
@@ -90,6 +94,24 @@ class Range(Sequence):
     def item(self, position: Any, rows: list[Any]) -> Any:
         offset = position if type(self.step) is int and self.step == 1 else position * self.step
         return offset if type(self.start) is int and self.start == 0 else self.start + offset
+
+
+def _symbolic_length(start: Any, stop: Any, step: Any) -> Any:
+    """How many steps there are; a run-time integer where that could be none."""
+    if is_symbolic(step):
+        start, stop, step = map(jnp.asarray, (start, stop, step))
+        return Range(start, stop, step).length
+    distance = stop - start if step > 0 else start - stop
+    count = (distance + (abs(step) - 1)) // abs(step)
+    return count if at_least(count, 1) else jnp.maximum(jnp.asarray(count), 0)
+
+
+def at_least(length: Any, least: int) -> bool:
+    """Whether a length is known to be that long, whatever the sizes of named dimensions are."""
+    try:
+        return bool(length >= least)
+    except InconclusiveDimensionOperation:
+        return False
 
 
 class Rows(Sequence):

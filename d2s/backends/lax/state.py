@@ -18,7 +18,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from d2s.backends.lax import channels
@@ -35,13 +34,12 @@ from d2s.backends.lax.keys import (
     Static,
     exact_key,
 )
+from d2s.backends.lax.kinds import ARRAY as ARRAY
 from d2s.backends.lax.places import EMPTY, own_dict, slot_names
 from d2s.errors import StagingError
 from d2s.libraries import is_library_class
 from d2s.specs import Spec
 from d2s.static import BoundStatic, StaticFunction
-
-ARRAY = type(jnp.zeros(()))
 
 _ATOMS = (str, bytes, bool, type(None), enum.Enum, range, slice, np.dtype)
 _FUNCTIONS = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType)

@@ -58,6 +58,17 @@ class Apart(Protocol):
     def has_place(self, owner: Any, name: str | None) -> bool: ...
 
 
+#: arrays, and what says where they are: values, whatever they remember of themselves
+_OF_JAX = (
+    jax.core.Tracer,
+    jax.Array,
+    jax.sharding.Mesh,
+    jax.sharding.AbstractMesh,
+    jax.sharding.Sharding,
+    jax.Device,
+)
+
+
 class Watch:
     """A snapshot of everything mutable that some roots reach.
 
@@ -142,7 +153,7 @@ class Watch:
             if self._apart is None or not self._apart.has_place(value, None):
                 self._snapshots.append((value, cell_contents(value)))
             return [cell_contents(value)]
-        if isinstance(value, jax.core.Tracer | jax.Array):
+        if isinstance(value, _OF_JAX):
             return []
         if isinstance(value, np.ndarray):
             if value.flags.writeable or value.base is not None:

@@ -9,6 +9,7 @@ ticket as an argument.
 """
 
 from d2s.backends.lax.printing.building import Asked as Asked
+from d2s.backends.lax.printing.building import dropped as dropped
 from d2s.backends.lax.printing.building import into as into
 from d2s.backends.lax.printing.building import only_if as only_if
 from d2s.backends.lax.printing.building import separated as separated

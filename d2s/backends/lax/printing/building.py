@@ -19,7 +19,7 @@ from d2s.backends.lax import channels, texts
 from d2s.backends.lax.printing.host import Record
 from d2s.backends.lax.printing.operation import tell
 from d2s.backends.lax.wrappers import anew
-from d2s.errors import StagingError
+from d2s.errors import Site, StagingError
 
 
 class Asked(BaseException):
@@ -49,6 +49,8 @@ class Printer:
 
 class _Here(threading.local):
     printer: Printer | None = None
+    #: where prints are left out, the lines that would print
+    left_out: list[Site] | None = None
 
 
 here = _Here()
@@ -70,6 +72,16 @@ def into(ticket: Any, reached: Any, inputs: Any, key: tuple[Any, ...]) -> Iterat
         yield
     finally:
         here.printer = before
+
+
+@contextmanager
+def dropped() -> Iterator[list[Site]]:
+    """Prints of graphs that are built inside are left out: the lines are told."""
+    before, here.left_out = here.left_out, []
+    try:
+        yield here.left_out
+    finally:
+        here.left_out = before
 
 
 @contextmanager

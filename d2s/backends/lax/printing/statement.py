@@ -23,6 +23,11 @@ def print_(
     *args: Any, sep: Any = None, end: Any = None, file: Any = None, flush: Any = False
 ) -> None:
     """`print` while a graph is built."""
+    if here.left_out is not None:
+        site = channels.where()
+        if site not in here.left_out:
+            here.left_out.append(site)
+        return
     if here.printer is None and not any(isinstance(t, _GRAPHS) for t in chain()):
         known = map_leaves(_value, list(args))  # a derivative is taken, of values that are known
         print(*known, sep=_value(sep), end=_value(end), file=file, flush=flush)

@@ -1,0 +1,346 @@
+"""Saved functions again: graphs with their state, callable without the code that made them."""
+
+from __future__ import annotations
+
+import re
+import types
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+import jax.export
+import jax.numpy as jnp
+
+from d2s.backends.lax import channels
+from d2s.backends.lax.dtypes import Type, cast
+from d2s.backends.lax.results import outside
+from d2s.backends.lax.saving import exceptions, outcomes
+from d2s.backends.lax.saving.arguments import Arguments, spec_of
+from d2s.backends.lax.saving.sites import here
+from d2s.deploy.trees import Json, made
+from d2s.errors import Error, hide_own_frames
+from d2s.specs import Spec
+
+
+class Loaded:
+    """A function, or an object with methods, out of a file.
+
+    ``state`` has the arrays that it keeps from call to call, by name; they can be replaced.
+    """
+
+    def __init__(self, state: dict[str, Any], methods: Methods) -> None:
+        self.state = state
+        self._methods = methods
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._main(self, *args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        methods = vars(self).get("_methods")
+        if methods is not None and name in methods.by_name:
+            return types.MethodType(methods.by_name[name], self)
+        raise AttributeError(f"there is no {name!r} in this file")
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._methods.by_name]
+
+    @property
+    def _main(self) -> Method:
+        found: Method | None = self._methods.by_name.get("__call__")
+        if found is None:
+            names = ", ".join(self._methods.by_name)
+            raise Error(
+                "the object that was saved is not called itself",
+                code="D2S033",
+                site=here(),
+                fix=f"one of its methods: {names}",
+            )
+        return found
+
+    def functional(self, state: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
+        """The result and the new state, without a change of this object's own state."""
+        return self._main.functional(state, *args, **kwargs)
+
+    @property
+    def methods(self) -> dict[str, Any]:
+        """The functions in the file, by name."""
+        return {n: types.MethodType(m, self) for n, m in self._methods.by_name.items()}
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """What the file says of itself."""
+        return self._methods.manifest
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """What the arguments look like, by name."""
+        return self._main.spec
+
+    @property
+    def source(self) -> str | None:
+        """The original source, if it was saved."""
+        return self._main.source
+
+    @property
+    def code(self) -> str | None:
+        """The generated source, if it was saved."""
+        return self._main.code
+
+    def hlo(self) -> str:
+        """The graph as StableHLO."""
+        return self._main.hlo()
+
+    def __repr__(self) -> str:
+        return f"<loaded {', '.join(map(repr, self._methods.by_name.values()))}>"
+
+
+# seen from outside it is no part of d2s's own machinery: static functions that call it take its
+# state as an input, and what it changes as an output
+Loaded.__module__ = "d2s"
+
+
+class Methods:
+    """What does not change: the graphs of a file."""
+
+    def __init__(self, manifest: dict[str, Any], by_name: dict[str, Method]) -> None:
+        self.manifest, self.by_name = manifest, by_name
+
+
+class Method:
+    """One graph of a file."""
+
+    def __init__(
+        self,
+        tree: Json,
+        exported: jax.export.Exported,
+        constants: Mapping[str, Any],
+        texts: tuple[str | None, str | None],
+    ) -> None:
+        self.name: str = str(tree["name"])
+        self.__name__ = self.__qualname__ = str(tree["function"])
+        self.__doc__ = tree["doc"] if tree["doc"] is None else str(tree["doc"])
+        self.source, self.code = texts
+        self.exported = exported
+        self._constants = [constants[name] for name in tree["constants"]]
+        self._reads = [str(entry[1]) for entry in tree["inputs"] if entry[0] == "state"]
+        self._arguments = Arguments(tree)
+        self._order = self._arguments.order
+        self._weak = [bool(weak) for _, _, weak in tree["outputs"]]
+        self._failures = exceptions.loaded(tree["failures"])
+        self._numbers = {int(n) for n in tree["numbers"]}
+        if any(not 0 < n <= len(self._failures.all) for n in self._numbers):
+            raise ValueError("a failure that is not there")
+        self._count, self._has_code = int(tree["count"]), bool(tree["code"])
+        self._quoted = [(int(n), int(count)) for n, count in tree["quoted"]]
+        total = self._count + self._has_code + sum(count for _, count in self._quoted)
+        if total != len(exported.out_avals) or total != len(self._weak):
+            raise ValueError("the graph has other results than the manifest says")
+        if len(self._order) + len(self._constants) != len(exported.in_avals):
+            raise ValueError("the graph has other arguments than the manifest says")
+        special = outcomes.leaves(self._count, self._arguments.owners)
+        self._build = made(tree["result"], special)
+        self._shown = outcomes.positions(tree["result"], special)
+        self._writes = [
+            (str(name), outcomes.new_value(new, special)) for name, new in tree["writes"]
+        ]
+        self._changes = [outcomes.change_of(change, special) for change in tree["changes"]]
+        self._call = exported.call if exported.has_vjp() else _without_gradient(exported, self.name)
+        self._jitted = jax.jit(self._run)
+
+    def __call__(self, owner: Loaded, *args: Any, **kwargs: Any) -> Any:
+        try:
+            leaves, owners = self._arguments.leaves(args, kwargs)
+            outs = self._outs(owner.state, leaves)
+            if self._writes:
+                twins = channels.twins()
+                inside = twins is not None and twins.number(owner.state) is not None
+                new = {name: value(outs, owners) for name, value in self._writes}
+                if not inside:
+                    new = {name: outside(value) for name, value in new.items()}
+                owner.state.update(new)
+            return self._finish(outs, owners)
+        except Exception as error:
+            hide_own_frames(error)
+            raise
+
+    def functional(self, state: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
+        """The result and the new state."""
+        leaves, owners = self._arguments.leaves(args, kwargs)
+        outs = self._outs(state, leaves)
+        new = {**state, **{name: value(outs, owners) for name, value in self._writes}}
+        return self._finish(outs, owners), new
+
+    def _outs(self, state: Mapping[str, Any], leaves: list[Any]) -> list[Any]:
+        try:
+            held = [state[name] for name in self._reads]
+        except KeyError as error:
+            raise Error(
+                f"the state has no {error.args[0]!r}",
+                code="D2S032",
+                site=here(),
+                fix="all entries that it had when it was loaded",
+            ) from None
+        outs: list[Any]
+        try:
+            outs = self._jitted(self._constants, held, leaves)
+        except NotImplementedError as error:
+            if "Batching rule" not in str(error):
+                raise
+            raise Error(
+                f"{self.name} is one graph for arguments of its shapes: jax.vmap cannot change it",
+                code="D2S062",
+                site=here(),
+                fix="jax.lax.map(function, xs), or a function saved with a named dimension",
+            ) from None
+        except ValueError as error:
+            if "refining shapes" not in str(error):
+                raise
+            raise _refused_shape(self.name, error.__cause__ or error) from None
+        return outs
+
+    def _finish(self, outs: list[Any], owners: Mapping[int, Any]) -> Any:
+        for change in self._changes:
+            change(outs, owners)
+        if self._has_code:
+            self._check(outs)
+        return self._build(outs, owners)
+
+    def _check(self, outs: list[Any]) -> None:
+        code, rest = outs[self._count], iter(outs[self._count + 1 :])
+        payload = {n: [next(rest) for _ in range(count)] for n, count in self._quoted}
+        if isinstance(code, jax.core.Tracer):
+            channels.report(code, payload, self._numbers, self._failures)
+        else:
+            channels.check(int(code), payload, self._failures)
+
+    def _run(self, constants: list[Any], held: list[Any], leaves: list[Any]) -> list[Any]:
+        """Traced for each new type of arguments: there is the time to look at them."""
+        self._refuse_platform()
+        arguments, state = iter(leaves), iter(zip(self._reads, held, strict=True))
+        inputs: list[Any] = []
+        sizes: dict[str, tuple[int, str]] = {}
+        count = len(constants)
+        for n, label in enumerate(self._order):
+            wanted = self.exported.in_avals[count + n]
+            if label is None:
+                name, value = next(state)
+                inputs.append(_fitting(f"state[{name!r}]", value, wanted, sizes))
+            else:
+                inputs.append(_fitting(label, next(arguments), wanted, sizes))
+        try:
+            outs: Any = self._call(*constants, *inputs)  # type: ignore[no-untyped-call]
+        except ValueError as error:
+            raise _refused_shape(self.name, error) from None
+        return [
+            cast(out, Type(out.shape, out.dtype, True)) if weak else out
+            for out, weak in zip(outs, self._weak, strict=True)
+        ]
+
+    def _refuse_platform(self) -> None:
+        now = jax.export.default_export_platform()
+        if now not in self.exported.platforms:
+            known = ", ".join(self.exported.platforms)
+            raise Error(
+                f"{self.name} was saved for {known}; this process runs on {now}",
+                code="D2S062",
+                site=here(),
+                fix=f"d2s.save(..., platforms=({now!r}, ...))",
+            )
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """What the arguments look like, by name."""
+        return self._arguments.spec
+
+    @property
+    def results(self) -> list[str]:
+        """The types of the arrays in the result."""
+        return [self.exported.out_avals[n].str_short() for n in self._shown]
+
+    @property
+    def failures(self) -> list[str]:
+        """What it may raise, and where in its source."""
+        return [
+            f"{failure.kind.__name__} ({failure.site.filename}, line {failure.site.line})"
+            for failure, _ in self._failures.all
+        ]
+
+    def hlo(self) -> str:
+        """The graph as StableHLO."""
+        return str(self.exported.mlir_module())
+
+    def __repr__(self) -> str:
+        return f"{self.__qualname__}({', '.join(f'{n}: {s}' for n, s in self.spec.items())})"
+
+
+def _without_gradient(exported: jax.export.Exported, name: str) -> Callable[..., Any]:
+    """The graph; whoever wants its gradient is told what it was saved with."""
+
+    @jax.custom_vjp
+    def call(*inputs: Any) -> Any:
+        return exported.call(*inputs)
+
+    def forward(*inputs: Any) -> Any:
+        raise Error(
+            f"{name} was saved without its gradient",
+            code="D2S062",
+            site=here(),
+            fix="d2s.save(..., vjp_order=1)",
+        )
+
+    call.defvjp(forward, lambda *_: ())
+    return call
+
+
+def _fitting(label: str, value: Any, wanted: Any, sizes: dict[str, tuple[int, str]]) -> Any:
+    """A value as the graph takes it."""
+    value = jnp.asarray(value)
+    if jnp.issubdtype(wanted.dtype, jax.dtypes.extended):
+        if value.dtype == wanted.dtype and value.shape == wanted.shape:
+            return value
+        expected, got = str(wanted.dtype), str(value.dtype)
+    else:
+        expected, got = str(spec_of(wanted)), str(Spec(str(value.dtype), value.shape))
+        if _fits(wanted, value, sizes, label):
+            return value
+    raise Error(
+        f"{label} does not fit: expected {expected}, got {got}",
+        code="D2S032",
+        site=here(),
+        fix="an array of that type and shape, or a function saved for this one",
+    )
+
+
+def _fits(wanted: Any, value: Any, sizes: dict[str, tuple[int, str]], label: str) -> bool:
+    if value.dtype != wanted.dtype or len(value.shape) != len(wanted.shape):
+        return False
+    for size, now in zip(wanted.shape, value.shape, strict=True):
+        if isinstance(size, int):
+            if size != now:
+                return False
+        elif str(size).isidentifier() and isinstance(now, int):
+            known, where = sizes.setdefault(str(size), (now, label))
+            if known != now:
+                raise Error(
+                    f"{label} does not fit: {size} is {now} there, and {known} in {where}",
+                    code="D2S032",
+                    site=here(),
+                    fix="arrays whose named dimensions agree",
+                )
+    return True
+
+
+def _refused_shape(name: str, error: BaseException) -> Error:
+    """jax has looked at the sizes of named dimensions."""
+    text = " ".join(str(error).split())
+    found = _SHAPES.search(text)
+    why = found[1].strip() if found is not None else text.partition(". ")[0]
+    return Error(
+        f"{name} does not take arguments of these shapes ({why})",
+        code="D2S032",
+        site=here(),
+        fix="arguments that keep to its constraints: see `.spec`",
+    )
+
+
+_SHAPES = re.compile(r"Input shapes do not match the symbolic shape constraint ([^.]*)\.")

@@ -1,0 +1,215 @@
+"""Where the leaves of a graph are: the key of a graph, read again with names.
+
+A key is a flat tuple of tokens; this walks over it as `twins` does, but what it makes are places.
+Each leaf belongs to a *holder*, the mutable object that it would be written into, and has a path
+for people.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+
+from d2s.backends.lax.keys import Again, Changing, Contents, Itself, Node, Number, Pairs, Static
+from d2s.backends.lax.state import is_fresh
+from d2s.deploy.trees import Json, described, refusal
+from d2s.static import StaticFunction
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A place: under which root, in which mutable object, and the way there for people."""
+
+    root: Any
+    #: number of the mutable object among the owners; None in a root that is no such object
+    holder: int | None
+    #: the way from there
+    inside: tuple[Any, ...]
+    label: str
+
+    def part(self, key: Any) -> Spot:
+        return Spot(self.root, self.holder, (*self.inside, key), _joined(self.label, key))
+
+    def within(self, owner: int) -> Spot:
+        return Spot(self.root, owner, (), self.label)
+
+
+def _joined(label: str, key: Any) -> str:
+    return f"{label}.{key}" if label else str(key)
+
+
+@dataclass
+class Walk:
+    """The places of all leaves, owners and numbers of a key."""
+
+    leaves: list[Spot] = field(default_factory=list)
+    changing: list[Spot] = field(default_factory=list)
+    owners: list[Spot] = field(default_factory=list)
+    #: Python numbers that are constants, by their positions in the key
+    numbers: dict[int, Spot] = field(default_factory=dict)
+    #: the description of each root, for matching arguments
+    trees: list[Json] = field(default_factory=list)
+
+
+def walk(key: tuple[Any, ...], owners: Sequence[Any], roots: Sequence[Spot]) -> Walk:
+    """Read a key; `roots` are the places of its parts after arguments and keywords were opened."""
+    reader = _Reader(key, owners)
+    reader.run(roots)
+    found = reader.found
+    # numbers that change are the last leaves
+    count = len(found.leaves)
+    found.leaves += found.changing
+
+    def numbered(tree: Json) -> Json:
+        return ["leaf", count + tree[1]] if tree[0] == "changing" else tree
+
+    found.trees = [changed(tree, numbered) for tree in found.trees]
+    return found
+
+
+def changed(tree: Json, change: Callable[[Json], Json]) -> Json:
+    """A description of an argument with its parts changed; constants in it are left alone."""
+    kind = tree[0]
+    if kind in ("tuple", "list"):
+        return [*tree[:3], [changed(part, change) for part in tree[3]]]
+    if kind in ("record", "dict"):
+        return [*tree[:3], [[name, changed(part, change)] for name, part in tree[3]]]
+    return change(tree)
+
+
+class _Reader:
+    def __init__(self, key: tuple[Any, ...], owners: Sequence[Any]) -> None:
+        self._tokens: Iterator[tuple[int, Any]] = iter(enumerate(key))
+        self._owners = owners
+        self.found = Walk()
+
+    def run(self, roots: Sequence[Spot]) -> None:
+        """The arguments, the names and the values of keywords, then the places outside."""
+        places = iter(roots)
+        for kind in ("arguments", "names", "values"):
+            _, token = next(self._tokens)
+            assert isinstance(token, Node) and token.kind is tuple, kind
+            for _ in range(token.names):
+                spot = Spot(None, None, (), "") if kind == "names" else next(places)
+                tree = self._value(spot)
+                if kind != "names":
+                    self.found.trees.append(tree)
+        for spot in places:
+            self.found.trees.append(self._value(spot))
+
+    def _value(self, spot: Spot) -> Json:
+        position, token = next(self._tokens)
+        kind = type(token)
+        if kind is Again:
+            return ["same", token.exact]
+        if kind is Changing:
+            self.found.changing.append(spot)
+            return ["changing", len(self.found.changing) - 1]
+        if kind is Contents:
+            self._own(spot)
+            return ["fixed", spot.label]
+        if isinstance(token, Static | Itself):
+            if isinstance(token, Number):
+                self.found.numbers[position] = spot
+            return self._constant(token.value, spot)
+        if isinstance(token, Node):
+            return self._node(token, spot)
+        self.found.leaves.append(spot)
+        return ["leaf", len(self.found.leaves) - 1]
+
+    def _constant(self, value: Any, spot: Spot) -> Json:
+        try:
+            return ["constant", described(value)]
+        except Exception:
+            return ["fixed", spot.label]
+
+    def _own(self, spot: Spot) -> Spot:
+        self.found.owners.append(spot)
+        return spot.within(len(self.found.owners) - 1)
+
+    def _parts(self, spot: Spot, keys: Sequence[Any]) -> list[Json]:
+        return [self._value(spot.part(key)) for key in keys]
+
+    def _node(self, node: Node, spot: Spot) -> Json:
+        kind, names = node.kind, node.names
+        if is_fresh(kind):
+            return ["fixed", spot.label]
+        if isinstance(names, StaticFunction):
+            self._parts(spot, range(len(names.bound)))
+        elif kind is types.MethodType:
+            self._parts(spot, ["__self__"])
+        elif kind is functools.partial:
+            self._parts(spot, ["func", "args", "keywords"])
+        elif issubclass(kind, tuple):
+            fields = list(getattr(kind, "_fields", ()))
+            parts = self._parts(spot, fields or range(names))
+            return ["tuple", fields and kind.__name__, fields, parts]
+        elif isinstance(names, jax.tree_util.PyTreeDef):
+            own = self._own(spot)
+            return self._record(kind, own, pytree_names(self._owners[own.holder or 0]))
+        elif kind in (list, deque):
+            own = self._own(spot)
+            count = names if kind is list else names[0]
+            parts = self._parts(own, range(count))
+            return ["list", own.holder, kind.__name__, parts]
+        elif kind is set:
+            own = self._own(spot)
+            if isinstance(names, Pairs):
+                self._parts(own, range(names))
+        elif issubclass(kind, dict):
+            return self._entries(kind, names, spot)
+        else:
+            return self._record(kind, self._own(spot), names)
+        return ["fixed", spot.label]
+
+    def _record(self, kind: Any, own: Spot, names: Sequence[str]) -> Json:
+        parts = self._parts(own, names)
+        return [
+            "record",
+            own.holder,
+            kind.__name__,
+            list(map(list, zip(names, parts, strict=True))),
+        ]
+
+    def _entries(self, kind: Any, names: Any, spot: Spot) -> Json:
+        own = self._own(spot)
+        if kind is defaultdict:
+            self._value(own.part("default_factory"))
+        if isinstance(names, Pairs):
+            for n in range(names):
+                self._value(own.part(n))
+                self._value(own.part(n))
+            return ["fixed", spot.label]
+        parts = self._parts(own, names)
+        try:
+            pairs = [[described(key), part] for key, part in zip(names, parts, strict=True)]
+        except Exception:
+            return ["fixed", spot.label]
+        return ["dict", own.holder, kind.__name__, pairs]
+
+
+def pytree_names(value: Any) -> list[str]:
+    """Names of the parts of an object that jax takes apart."""
+    parts = jax.tree_util.tree_flatten_with_path(value, is_leaf=lambda v: v is not value)[0]
+    return [str(getattr(way[-1], "name", getattr(way[-1], "key", way[-1]))) for way, _ in parts]
+
+
+def refuse_unfit(tree: Json) -> None:
+    """Refuse a description of an argument that no file can hold."""
+
+    def refuse(tree: Json) -> Json:
+        if tree[0] == "fixed":
+            raise refusal(
+                f"the argument {tree[1]} is something that a saved function cannot be called with",
+                "arrays, numbers, texts, or lists, tuples, dicts and objects of those; "
+                "functools.partial(function, value) for what stays the same",
+            )
+        return tree
+
+    changed(tree, refuse)

@@ -1,0 +1,123 @@
+"""Named dimensions in a graph: one symbol of jax's for each name, and what to say about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import jax
+import jax.export
+import jax.numpy as jnp
+import numpy as np
+
+from d2s.backends.lax import channels
+from d2s.backends.lax.saving.sites import here
+from d2s.errors import Error, StagingError
+from d2s.specs import Spec, spec
+
+_TYPES = (int, float, complex)
+
+
+class Symbols:
+    """The dimensions of all specifications of a file: one name is one size."""
+
+    def __init__(self, given: Sequence[Any]) -> None:
+        found = list(_specs(given))
+        constraints = tuple(dict.fromkeys(c for one in found for c in one.constraints))
+        self._scope = _scope(constraints)
+        self._count = 0
+        self._known: dict[str, Any] = {}
+        for one in found:
+            for name in one.names:
+                if name not in self._known:
+                    (self._known[name],) = jax.export.symbolic_shape(name, scope=self._scope)
+
+    def argument(self, value: Any, loose: list[Any]) -> Any:
+        """A specification, a type of number, or an example, as an argument to trace with."""
+        if isinstance(value, str):
+            value = spec(value)
+        if isinstance(value, Spec):
+            return self._struct(value)
+        if value in _TYPES if isinstance(value, type) else False:
+            # its value must not matter; it is known by its identity
+            loose.append(_example(value))
+            return loose[-1]
+        if isinstance(value, jax.Array | np.ndarray | np.generic):
+            kind = jax.typeof(jnp.asarray(value))
+            return jax.ShapeDtypeStruct(kind.shape, kind.dtype, weak_type=kind.weak_type)
+        if type(value) in (list, tuple):
+            return type(value)(self.argument(part, loose) for part in value)
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
+            return type(value)(*(self.argument(part, loose) for part in value))
+        if type(value) is dict:
+            return {key: self.argument(part, loose) for key, part in value.items()}
+        return value
+
+    def _struct(self, wanted: Spec) -> Any:
+        if wanted.open:
+            raise Error(
+                f"{wanted} has any number of dimensions; a graph has a fixed one",
+                code="D2S033",
+                site=here(),
+                fix="a name for each dimension",
+            )
+        shape = tuple(self._size(d) if isinstance(d, str) else d for d in wanted.shape)
+        return jax.ShapeDtypeStruct(shape, jnp.dtype(wanted.dtype))
+
+    def _size(self, name: str) -> Any:
+        if name != "?":
+            return self._known[name]
+        self._count += 1
+        return jax.export.symbolic_shape(f"any_{self._count}", scope=self._scope)[0]
+
+
+def _example(kind: type) -> Any:
+    # not a small one: each example is an object of its own
+    return kind(257.0) if kind is not int else int("257")
+
+
+def _scope(constraints: tuple[str, ...]) -> Any:
+    try:
+        return jax.export.SymbolicScope(constraints)
+    except ValueError as error:
+        first = str(error).splitlines()[0]
+        raise Error(
+            f"the constraints {', '.join(map(repr, constraints))} cannot be read ({first})",
+            code="D2S033",
+            site=here(),
+            fix='for example "b >= 2", "t <= 512" or "mod(t, 8) == 0"',
+        ) from None
+
+
+def _specs(value: Any) -> Iterator[Spec]:
+    if isinstance(value, str):
+        value = spec(value)
+    if isinstance(value, Spec):
+        yield value
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _specs(part)
+    elif isinstance(value, dict):
+        for part in value.values():
+            yield from _specs(part)
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """What jax says of a dimension without a number, in our words."""
+    try:
+        yield
+    except Exception as error:
+        cause = error.__cause__ if isinstance(error, Error) and error.__cause__ else error
+        text = str(cause)
+        is_ours = isinstance(cause, Error)
+        if is_ours or not any(part in text for part in ("_DimExpr", "ymbolic dim")):
+            raise
+        raise StagingError(
+            f"the graph needs to know more about a named dimension ({text.splitlines()[0]})",
+            code="D2S063",
+            site=error.site if isinstance(error, Error) else channels.where(error),
+            fix='a constraint, d2s.spec("f32[b, 3]", constraints="b >= 2"), or a number for the '
+            "dimension",
+        ) from error

@@ -1,0 +1,265 @@
+"""The graph of a static function for a file: what goes in, what comes out, what it writes."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from d2s.backends.lax import compiled, printing
+from d2s.backends.lax.channels import Failures
+from d2s.backends.lax.compiled import Compiled
+from d2s.backends.lax.dtypes import Type, cast
+from d2s.backends.lax.keys import Changing, Number
+from d2s.backends.lax.reach import Place
+from d2s.backends.lax.results import Build, Write
+from d2s.backends.lax.saving.paths import Spot, Walk, walk
+from d2s.backends.lax.saving.sites import here
+from d2s.deploy.trees import refusal
+from d2s.errors import Site
+from d2s.options import Options
+
+#: the roots of what a call gets; all others are state
+ARGUMENT, KEYWORD = "argument", "keyword"
+
+
+Location = tuple[Any, ...]
+
+
+def is_given(spot: Spot) -> bool:
+    """Whether a call brings what is there; everything else is state."""
+    return spot.root[0] in (ARGUMENT, KEYWORD)
+
+
+@dataclass
+class Locator:
+    """Tells places apart across the methods of one object: by who holds them."""
+
+    owners: Sequence[Any]
+    places: Sequence[Place]
+    function: Any
+
+    def __call__(self, spot: Spot) -> Location:
+        if spot.holder is not None:
+            return id(self.owners[spot.holder]), *spot.inside
+        kind, n = spot.root
+        if kind == "place":
+            place = self.places[n]
+            return id(place.owner), place.name, "", *spot.inside
+        return id(self.function), n, "", *spot.inside
+
+
+class State:
+    """What the functions of a file share: values by name, whoever holds them now."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, Any] = {}
+        self.names: dict[Location, str] = {}
+        #: Python numbers that some function changes, by their places
+        self.changing: set[Location] = set()
+
+    def value(self, at: Location, label: str, value: Any) -> Any:
+        """The value that belongs to a place, which gets a name."""
+        name = self.names.get(at)
+        if name is None:
+            label = label or "value"
+            count = sum(n == label or n.startswith(f"{label}#") for n in self.values)
+            name = self.names[at] = f"{label}#{count + 1}" if count else label
+            self.values[name] = jnp.asarray(value)
+        return self.values[name]
+
+
+@dataclass
+class Graph:
+    """One trace: a jaxpr on leaves, and everything that is known about them."""
+
+    jaxpr: Any
+    #: the leaves in the order of the jaxpr: abstract ones for arguments, values for state
+    leaves: list[Any]
+    #: the places of those leaves
+    spots: list[Spot]
+    #: numbers whose value turned out to be needed, which are constants of the graph
+    fixed: dict[int, Any]
+    walk: Walk
+    owners: Sequence[Any]
+    locate: Locator
+    build: Build
+    writes: list[Write]
+    failures: Failures
+    #: how many outputs are values; the error code and the quoted values follow
+    count: int
+    has_code: bool
+    numbers: set[int] = field(default_factory=set)
+    quoted: dict[int, int] = field(default_factory=dict)
+    prints: list[Site] = field(default_factory=list)
+
+    @property
+    def types(self) -> list[Any]:
+        return list(self.jaxpr.out_avals)
+
+
+class Exporter(Compiled):
+    """A static function that is looked at and never run: nothing it builds is used by others."""
+
+    def __init__(self, original: Any, options: Options, state: State) -> None:
+        super().__init__(original, options)
+        self.state = state
+        #: numbers that stand for any number of their type
+        self.loose: list[Any] = []
+        #: numbers found in objects that are inputs, by their positions in the key
+        self.changing: set[int] = set()
+
+    def graph(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Graph:
+        """Build the graph for arguments like these."""
+        with printing.dropped() as prints:
+            found: Graph = self.look(args, kwargs, self._use)
+        found.prints = prints
+        return found
+
+    def _key(self, taken: Any) -> tuple[Any, ...]:
+        key = taken.key
+        for n in self.changing:
+            if type(key[n]) is Number:
+                taken.changing[n] = key[n].value
+                key[n] = Changing(type(key[n].value))
+        taken.leaves += [taken.changing[n] for n in sorted(taken.changing)]
+        return tuple(key)
+
+    def _by_value(self, entry: Any, leaves: list[Any], positions: tuple[int, ...]) -> Any:
+        for n in positions:
+            if any(leaves[n] is value for value in self.loose):
+                raise refusal(
+                    f"{self._name} needs the value of a Python {type(leaves[n]).__name__} to build "
+                    "its graph; a type is not enough",
+                    "the number itself in place of its type: it becomes a constant of the graph",
+                    here(),
+                )
+        return super()._by_value(entry, leaves, positions)
+
+    def _use(self, entry: Any, leaves: Sequence[Any]) -> Graph:
+        entry = getattr(entry, "_entry", entry)  # nothing is printed
+        owners = compiled._tracing.owners
+        found = walk(entry.key, owners, self._roots(entry))
+        order = entry.fill(tuple(_Position(n) for n in range(len(leaves))))
+        spots = [found.leaves[n] for n, at in enumerate(order) if type(at) is _Position]
+        fixed = {n: at for n, at in enumerate(order) if type(at) is not _Position}
+        locate = Locator(owners, entry.places, self.function)
+        leaves = [
+            leaf if is_given(spot) else self.state.value(locate(spot), spot.label, leaf)
+            for spot, leaf in zip(spots, leaves, strict=True)
+        ]
+        seen: list[Any] = []
+
+        def flat(*inputs: Any) -> Any:
+            result = entry.graph(*inputs)
+            seen.append(result)
+            if type(result) is not compiled._Result:
+                return [result]
+            quoted = [value for n in sorted(result.payload) for value in result.payload[n]]
+            code = [] if result.code is None else [result.code]
+            return [*result.leaves, *code, *quoted]
+
+        jaxpr = jax.jit(flat).trace(*leaves).jaxpr
+        result = seen[-1]
+        if type(result) is not compiled._Result:
+            result = compiled._Result(
+                [result], None, {}, compiled._ResultInfo(_first, [], Failures(), set())
+            )
+        info = result.static
+        return Graph(
+            jaxpr=jaxpr,
+            leaves=list(leaves),
+            spots=spots,
+            fixed=fixed,
+            walk=found,
+            owners=owners,
+            locate=locate,
+            build=info.build,
+            writes=info.writes,
+            failures=info.failures,
+            count=len(result.leaves),
+            has_code=result.code is not None,
+            numbers=info.numbers,
+            quoted={n: len(result.payload[n]) for n in sorted(result.payload)},
+        )
+
+    def _roots(self, entry: Any) -> list[Spot]:
+        """The places of arguments, keywords, and of names outside, in the order of the key."""
+        count, names = entry.key[0].names, len(self.bound)
+        parameters = list(inspect.signature(self.function).parameters)
+        roots: list[Spot] = []
+        for n in range(count):
+            name = parameters[min(n, len(parameters) - 1)]
+            if n < names:
+                # what a method finds in its object goes by the names that it has there
+                roots.append(Spot(("bound", n), None, (), "" if n == 0 and names == 1 else name))
+            else:
+                roots.append(Spot((ARGUMENT, n - names), None, (), name))
+        for name in self.given_names:
+            bound = name in self.keywords
+            roots.append(Spot(("bound", name) if bound else (KEYWORD, name), None, (), name))
+        for n, place in enumerate(entry.places):
+            roots.append(Spot(("place", n), None, (), place_name(place)))
+        return roots
+
+    def look(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], use: Any) -> Any:
+        self.given_names = [*self.keywords, *(n for n in kwargs if n not in self.keywords)]
+        return super().look(args, kwargs, use)
+
+
+class _Position(int):
+    """Which leaf of the graph stands here."""
+
+
+def _first(call: Any) -> Any:
+    return call.outs[0]
+
+
+def place_name(place: Place) -> str:
+    """A name for people: of a global, a variable of a function around, or defaults."""
+    if place.is_fixed:
+        return f"{place.owner.__name__}.defaults"
+    return place.name or "variable"
+
+
+def refuse_callbacks(graph: Graph, name: str) -> None:
+    """Nobody answers a callback where only the file is."""
+    if graph.failures.calls_back:
+        raise refusal(
+            f"{name} may fail inside a jax transformation (jax.vmap, jax.lax.scan, ...), which "
+            "reaches the caller by a callback only; a file has none",
+            "the check outside of the transformed function, or checks=False",
+            here(),
+        )
+    if graph.jaxpr.effects:
+        raise refusal(
+            f"{name} calls back to Python ({', '.join(map(str, graph.jaxpr.effects))}); a file has "
+            "no Python to call",
+            "print(...), which is left out, or no callback",
+            here(),
+        )
+
+
+def is_weak(kind: Any) -> bool:
+    return bool(getattr(kind, "weak_type", False))
+
+
+def retyped(value: Any, kind: Any) -> Any:
+    """A state value as the type that it will have after a call; None where it does not fit."""
+    if value.shape != kind.shape:
+        return None
+    if value.dtype != kind.dtype and not (
+        # a Python number takes the type of what it meets: the value is the same in either form
+        is_weak(value) and jnp.result_type(value, jnp.zeros((), kind.dtype)) == kind.dtype
+    ):
+        return None
+    exact = np.asarray(value)
+    new = exact.astype(kind.dtype)
+    if not np.array_equal(new.astype(exact.dtype), exact, equal_nan=exact.dtype.kind in "fc"):
+        return None
+    return cast(jnp.asarray(exact), Type(kind.shape, kind.dtype, is_weak(kind)))

@@ -1,0 +1,225 @@
+"""What a call changes, in terms of a file: state by name, and the arguments that it was given.
+
+State keeps its structure: a file holds one graph, which must be the right one for the next call,
+too. What has another structure after a call is refused.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+from d2s.backends.lax.dtypes import NUMBERS
+from d2s.backends.lax.keys import exact_key
+from d2s.backends.lax.reach import Place
+from d2s.backends.lax.results import Call, Write
+from d2s.backends.lax.saving.paths import pytree_names
+from d2s.backends.lax.saving.sites import here
+from d2s.backends.lax.saving.traced import Graph, Location, State, is_given
+from d2s.backends.lax.state import attribute_names, getattr_raw, is_twinned
+from d2s.deploy.trees import Json, NotDescribed, described, refusal
+
+
+class Out(int):
+    """Stands for an output of the graph, by its position."""
+
+
+class Owner(int):
+    """Stands for a mutable object that the call was given."""
+
+
+def outcome(graph: Graph) -> Call:
+    """A call whose outputs are their positions."""
+    return Call([Out(n) for n in range(graph.count)], [Owner(n) for n in range(len(graph.owners))])
+
+
+class Changes:
+    """The writes of one graph: `state` from names to outputs or numbers, `given` as JSON."""
+
+    def __init__(self, graph: Graph, state: State, name: str) -> None:
+        self._graph, self._state, self._name = graph, state, name
+        self._call = outcome(graph)
+        self.state: dict[str, Any] = {}
+        self.given: list[Json] = []
+        #: numbers that are constants and must become inputs
+        self.numbers: set[Location] = set()
+        for write in graph.writes:
+            self._add(write)
+
+    def _add(self, write: Write) -> None:
+        target = write.target
+        if isinstance(target, Place):
+            location = id(target.owner), target.name, ""
+            for _, build, _ in write.entries:
+                label = target.name or "variable"
+                self._pair(target.get(), build(self._call), location, label)
+            return
+        spot = self._graph.walk.owners[target]
+        if is_given(spot):
+            self.given.append(self._of_argument(write, target))
+            return
+        owner = self._graph.owners[target]
+        if write.refill is not None or write.gone:
+            raise self._refusal(f"{spot.label or 'it'} gets another size, or other contents")
+        for key, build, _ in write.entries:
+            label = f"{spot.label}.{key}" if spot.label else str(key)
+            old = _entry(owner, key)
+            if old is _MISSING:
+                raise self._refusal(f"{label} is new")
+            self._pair(old, build(self._call), (id(owner), key), label)
+
+    # -- state ------------------------------------------------------------------------------------
+
+    def _pair(self, old: Any, new: Any, at: Location, label: str) -> None:
+        """What was in a place beside what comes there."""
+        name = self._state.names.get(at)
+        if isinstance(new, Owner):
+            if self._graph.owners[new] is not old:
+                raise self._refusal(f"{label} becomes another object")
+        elif isinstance(new, Out) or (type(new) in NUMBERS and name is not None):
+            if name is not None:
+                self.state[name] = new
+            elif type(old) in (int, float, complex):
+                self.numbers.add(at)
+            else:
+                raise self._refusal(f"{label} becomes an array")
+        elif type(new) is not type(old):
+            raise self._refusal(f"{label} becomes a {type(new).__name__}")
+        elif type(old) in (int, float, complex):
+            if exact_key(old) != exact_key(new):
+                self.numbers.add(at)
+        else:
+            self._pair_parts(old, new, at, label)
+
+    def _pair_parts(self, old: Any, new: Any, at: Location, label: str) -> None:
+        before, after = _parts(old), _parts(new)
+        if before is None or after is None:
+            if old is not new and not _is_equal(old, new):
+                raise self._refusal(f"{label} becomes {new!r}")
+            return
+        if list(before) != list(after):
+            raise self._refusal(f"{label} gets another size, or other contents")
+        # what is in something that cannot be changed is held by whoever holds that
+        held = at if isinstance(old, tuple) else (id(old),)
+        for key in before:
+            self._pair(before[key], after[key], (*held, key), f"{label}.{key}")
+
+    def _refusal(self, what: str) -> Exception:
+        return refusal(
+            f"a call of {self._name} changes the structure of its state: {what}. A file holds one "
+            "graph, and the next call would need another",
+            "the attribute in __init__, with an array or a number; or call it once, then save",
+            here(),
+        )
+
+    # -- arguments --------------------------------------------------------------------------------
+
+    def _of_argument(self, write: Write, target: int) -> Json:
+        entries = [
+            [described(key), self._tree(build), None if flag is None else int(flag(self._call))]
+            for key, build, flag in write.entries
+        ]
+        refill = None
+        if isinstance(write.refill, tuple):
+            kept, parts = write.refill
+            refill = [kept, [self._tree(part) for part in parts]]
+        elif write.refill is not None:
+            raise refusal(
+                f"{self._name} changes a set or a NumPy array that it is given",
+                "a list or a dict, or the new value as a result",
+                here(),
+            )
+        return [target, entries, [described(key) for key in write.gone], refill]
+
+    def _tree(self, build: Callable[[Call], Any]) -> Json:
+        return result_tree(build(self._call), self._graph, self._name)
+
+
+_MISSING = object()
+
+
+def _entry(owner: Any, key: Any) -> Any:
+    if isinstance(owner, list | deque):
+        return owner[key]
+    if isinstance(owner, dict):
+        return owner.get(key, _MISSING)
+    return getattr_raw(owner, key) if key in attribute_names(owner) else _MISSING
+
+
+def _parts(value: Any) -> dict[Any, Any] | None:
+    """What is in a container or an object, as the walk over state names it."""
+    if isinstance(value, tuple):
+        return dict(zip(getattr(value, "_fields", range(len(value))), value, strict=True))
+    if isinstance(value, list | deque):
+        return dict(enumerate(value))
+    if isinstance(value, dict):
+        return dict(value)
+    if isinstance(value, Out | Owner | jax.Array | np.ndarray) or value is None:
+        return None
+    if not jax.tree_util.all_leaves([value]):
+        parts = jax.tree_util.tree_leaves(value, is_leaf=lambda v: v is not value)
+        return dict(zip(pytree_names(value), parts, strict=True))
+    return attributes(value)
+
+
+def _is_equal(one: Any, other: Any) -> bool:
+    try:
+        return bool(exact_key(one) == exact_key(other))
+    except Exception:
+        return False
+
+
+# -- results --------------------------------------------------------------------------------------
+
+
+def attributes(value: Any) -> dict[str, Any] | None:
+    """What is in an object that can be taken apart."""
+    if not is_twinned(type(value)):
+        return None
+    return {name: getattr_raw(value, name) for name in attribute_names(value)}
+
+
+def result_types(graph: Graph) -> list[Any]:
+    """The types of the arrays in the result: other types of the state must not change them."""
+    seen: list[Any] = []
+
+    def special(part: Any) -> Json:
+        if isinstance(part, Out):
+            seen.append((graph.types[part].shape, graph.types[part].dtype))
+        return "" if isinstance(part, Out | Owner) else None
+
+    described(graph.build(outcome(graph)), special, attributes, lambda part: "")
+    return seen
+
+
+def result_tree(value: Any, graph: Graph, name: str) -> Json:
+    """A value that a call makes, as JSON."""
+
+    def special(part: Any) -> Json:
+        if isinstance(part, Out):
+            return ["out", int(part)]
+        if isinstance(part, Owner):
+            if is_given(graph.walk.owners[part]):
+                return ["given", int(part)]
+            raise refusal(
+                f"{name} returns {graph.walk.owners[part].label or 'its own object'}, which is "
+                "state: that object is not there where the file is loaded",
+                "what is in it, as a new tuple or dict",
+                here(),
+            )
+        if isinstance(part, np.ndarray | np.generic | jax.Array):
+            raise NotDescribed(part)
+        return None
+
+    try:
+        return described(value, special, attributes)
+    except NotDescribed as error:
+        raise refusal(
+            f"{name} returns {error}, which a file cannot hold",
+            "arrays, numbers, texts, or tuples, lists, dicts and objects of those",
+            here(),
+        ) from None

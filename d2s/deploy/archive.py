@@ -1,0 +1,114 @@
+"""One file for a saved function: parts by name, checked when it is read, whole when it is written.
+
+A zip without compression. Its comment carries the version of the format and the checksum of the
+manifest; the manifest carries the checksums of all other parts. Nothing is ever unpacked to disk,
+and nothing in the file is a program of Python's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from d2s.errors import Error
+
+VERSION = 1
+MANIFEST = "manifest.json"
+#: a manifest describes a function; more than this is no description
+_LONGEST = 1 << 28
+_COMMENT = re.compile(rb"d2s (\d{1,9}) sha256:([0-9a-f]{64})")
+Where = str | os.PathLike[str]
+
+
+def write(path: Where, manifest: dict[str, Any], parts: Mapping[str, bytes]) -> None:
+    """Write all of it, or leave what was there before."""
+    manifest = {**manifest, "checksums": {name: _sum(data) for name, data in parts.items()}}
+    head = json.dumps(manifest, indent=1, allow_nan=False).encode()
+    target = Path(path)
+    # in the same folder: only there a rename is one step
+    beside = target.with_name(f".{target.name}.{os.getpid()}.{os.urandom(4).hex()}")
+    try:
+        with open(beside, "xb") as file:
+            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+                for name, data in {MANIFEST: head, **parts}.items():
+                    # without the time: the same function gives the same file
+                    archive.writestr(zipfile.ZipInfo(name), data)
+                archive.comment = f"d2s {VERSION} sha256:{_sum(head)}".encode()
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, target)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+
+
+def read(path: Where) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """The manifest and the parts of a file that is exactly what was written."""
+    try:
+        size = os.path.getsize(path)
+        with zipfile.ZipFile(path) as archive:
+            return _checked(archive, size, path)
+    except (zipfile.BadZipFile, ValueError, NotImplementedError, RuntimeError, EOFError) as error:
+        if isinstance(error, Error):
+            raise
+        raise broken(path, f"it is no whole file of d2s's ({error})") from None
+
+
+def _checked(
+    archive: zipfile.ZipFile, size: int, path: Where
+) -> tuple[dict[str, Any], dict[str, bytes]]:
+    found = _COMMENT.fullmatch(archive.comment)
+    if found is None:
+        raise broken(path, "it is no whole file of d2s's")
+    version, checksum = int(found[1]), found[2].decode()
+    if version != VERSION:
+        raise broken(
+            path,
+            f"its format is {version}, and this d2s reads {VERSION}",
+            "a d2s of the version that wrote it, or a file saved again with this one",
+        )
+    infos = archive.infolist()
+    names = [info.filename for info in infos]
+    plain = all(
+        info.compress_type == zipfile.ZIP_STORED and info.compress_size == info.file_size
+        for info in infos
+    )
+    if not plain or len({*names}) != len(names) or sum(info.file_size for info in infos) > size:
+        raise broken(path, "its parts are not those that d2s writes")
+    by_name = dict(zip(names, infos, strict=True))
+    if MANIFEST not in by_name or by_name[MANIFEST].file_size > _LONGEST:
+        raise broken(path, "it has no manifest")
+    head = archive.read(MANIFEST)
+    if _sum(head) != checksum:
+        raise broken(path, "its manifest was altered")
+    try:
+        manifest = json.loads(head)
+        checksums = dict(manifest["checksums"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise broken(path, "its manifest cannot be read") from None
+    if {*names} != {MANIFEST, *checksums}:
+        raise broken(path, "its parts are not those that its manifest names")
+    parts = {name: archive.read(name) for name in checksums}
+    for name, data in parts.items():
+        if _sum(data) != checksums[name]:
+            raise broken(path, f"{name!r} in it was altered")
+    return manifest, parts
+
+
+def _sum(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def broken(path: Where, why: str, fix: str = "") -> Error:
+    """The refusal of a file."""
+    return Error(
+        f"{os.path.basename(os.fspath(path))} cannot be loaded: {why}",
+        code="D2S061",
+        fix=fix or "a whole file that d2s.save has written",
+    )

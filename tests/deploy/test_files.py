@@ -1,0 +1,267 @@
+"""Files that are not what was written: refused, with one code, and without a crash."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import zipfile
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+import d2s
+from d2s.deploy import archive
+
+from .programs import Counter
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    path = tmp_path_factory.mktemp("whole") / "f.d2s"
+    d2s.save(Counter(), path, methods={"step": ["f32[3]"], "scale": [float]})
+    return path
+
+
+def refused(path, code="D2S061"):
+    with pytest.raises(d2s.Error) as caught:
+        loaded = d2s.load(path)
+        loaded.step(jnp.ones(3))
+    assert caught.value.code == code, caught.value
+    assert caught.value.fix
+    return str(caught.value)
+
+
+def parts_of(path):
+    with zipfile.ZipFile(path) as file:
+        return {name: file.read(name) for name in file.namelist()}, file.comment
+
+
+def rewritten(path, parts, comment=None, **how):
+    """A file with other parts whose checksums are right, as a forger would make it."""
+    manifest = json.loads(parts["manifest.json"])
+    for name in parts:
+        if name in manifest["checksums"]:
+            manifest["checksums"][name] = hashlib.sha256(parts[name]).hexdigest()
+    head = json.dumps(manifest).encode()
+    with zipfile.ZipFile(path, "w", **how) as file:
+        for name, data in {**parts, "manifest.json": head}.items():
+            file.writestr(name, data)
+        checksum = hashlib.sha256(head).hexdigest()
+        file.comment = comment or f"d2s 1 sha256:{checksum}".encode()
+    return path
+
+
+def with_manifest(whole, path, change):
+    parts, _ = parts_of(whole)
+    manifest = json.loads(parts["manifest.json"])
+    change(manifest)
+    return rewritten(path, {**parts, "manifest.json": json.dumps(manifest).encode()})
+
+
+def test_every_truncation_is_refused(whole, tmp_path):
+    data = whole.read_bytes()
+    for size in [0, 1, 10, len(data) // 2, *range(len(data) - 60, len(data))]:
+        path = tmp_path / "cut.d2s"
+        path.write_bytes(data[:size])
+        refused(path)
+
+
+def test_every_altered_byte_is_refused(whole, tmp_path):
+    data = whole.read_bytes()
+    with zipfile.ZipFile(whole) as file:
+        infos = file.infolist()
+    start = [info.header_offset + 30 + len(info.filename) for info in infos]
+    spots = [at + n for at, info in zip(start, infos, strict=True) for n in (0, info.file_size - 1)]
+    spots += range(len(data) // 7, len(data), len(data) // 7)
+    spots += [len(data) - 1, len(data) - 30, len(data) - 70]
+    for spot in {spot for spot in spots if 0 <= spot < len(data)}:
+        changed = bytearray(data)
+        changed[spot] ^= 0x55
+        path = tmp_path / "altered.d2s"
+        path.write_bytes(changed)
+        try:
+            d2s.load(path)
+        except d2s.Error as error:
+            assert error.code in ("D2S061", "D2S062")
+        else:
+            # a byte of the zip's own that nothing depends on, such as a date
+            inside = zip(start, infos, strict=True)
+            assert not any(at <= spot < at + info.file_size for at, info in inside)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"text", b"PK\x05\x06" + bytes(18), os.urandom(5000), b"\x00" * 4096, b"\x80\x04K\x01."],
+)
+def test_what_is_no_file_of_ours(content, tmp_path):
+    path = tmp_path / "other.d2s"
+    path.write_bytes(content)
+    refused(path)
+
+
+def test_what_is_not_there(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        d2s.load(tmp_path / "nothing.d2s")
+
+
+def test_another_version(whole, tmp_path):
+    parts, comment = parts_of(whole)
+    text = refused(rewritten(tmp_path / "new.d2s", parts, comment.replace(b"d2s 1", b"d2s 2")))
+    assert "its format is 2, and this d2s reads 1" in text
+    refused(rewritten(tmp_path / "no.d2s", parts, b"something else"))
+
+
+@pytest.mark.parametrize("name", ["../../evil.py", "/etc/evil", "C:\\evil", "a/../../b", "x" * 300])
+def test_evil_names(name, whole, tmp_path):
+    parts, _ = parts_of(whole)
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    refused(rewritten(inner / "evil.d2s", {**parts, name: b"evil"}))
+    manifest = json.loads(parts["manifest.json"])
+    manifest["checksums"][name] = hashlib.sha256(b"evil").hexdigest()
+    named = {**parts, name: b"evil", "manifest.json": json.dumps(manifest).encode()}
+    refused(rewritten(inner / "named.d2s", named))
+    assert sorted(p.name for p in tmp_path.rglob("*")) == ["evil.d2s", "inner", "named.d2s"]
+
+
+def test_compressed_parts_are_refused_unread(whole, tmp_path):
+    parts, _ = parts_of(whole)
+    bomb = {**parts, "state.safetensors": bytes(50_000_000)}
+    path = rewritten(tmp_path / "bomb.d2s", bomb, compression=zipfile.ZIP_DEFLATED)
+    assert path.stat().st_size < 10_000_000
+    refused(path)
+
+
+def test_sizes_that_lie(whole, tmp_path):
+    data = bytearray(whole.read_bytes())
+    with zipfile.ZipFile(whole) as file:
+        start = file.start_dir
+    for offset in (20, 24):  # sizes in the directory
+        changed = bytearray(data)
+        changed[start + offset : start + offset + 4] = (0xFFFFFF0).to_bytes(4, "little")
+        path = tmp_path / "huge.d2s"
+        path.write_bytes(changed)
+        refused(path)
+
+
+def test_the_same_name_twice(whole, tmp_path):
+    parts, comment = parts_of(whole)
+    path = tmp_path / "twice.d2s"
+    with pytest.warns(UserWarning, match="Duplicate"), zipfile.ZipFile(path, "w") as file:
+        for name, data in [*parts.items(), ("manifest.json", b"{}")]:
+            file.writestr(name, data)
+        file.comment = comment
+    refused(path)
+
+
+def deep(levels):
+    tree = ["out", 0]
+    for _ in range(levels):
+        tree = ["tuple", [tree]]
+    return tree
+
+
+def failure(manifest):
+    return manifest["methods"][0]["failures"][0][0]
+
+
+CHANGES = {
+    "no methods": lambda m: m.pop("methods"),
+    "a method less": lambda m: m["methods"].pop(),
+    "no state": lambda m: m["state"].clear(),
+    "other shape": lambda m: m["state"]["w"].update(shape=[10**9, 10**9]),
+    "negative shape": lambda m: m["state"]["w"].update(shape=[-1]),
+    "other dtype": lambda m: m["state"]["w"].update(dtype="int32"),
+    "object dtype": lambda m: m["state"]["w"].update(dtype="object"),
+    "no dtype": lambda m: m["state"]["w"].update(dtype="abc"),
+    "key of nothing": lambda m: m["state"]["w"].update(key="os.system"),
+    "result out of range": lambda m: m["methods"][0].update(result=["out", 10**6]),
+    "result of no kind": lambda m: m["methods"][0].update(result=["pickle", "cos\nsystem"]),
+    "result is text": lambda m: m["methods"][0].update(result={"a": 1}),
+    "very deep": lambda m: m["methods"][0].update(result=deep(400)),
+    "bad name": lambda m: m["methods"][0].update(result=["named", "a b", ["__class__"], [1]]),
+    "code as fields": lambda m: m["methods"][0].update(result=["named", "T", ["a=exit()"], [1]]),
+    "keyword as name": lambda m: m["methods"][0]["parameters"].insert(0, ["a b", 1, True]),
+    "kind of parameter": lambda m: m["methods"][0]["parameters"].insert(0, ["a", 99, True]),
+    "no exception": lambda m: failure(m).update({"class": ["os", "system", []]}),
+    "other count": lambda m: m["methods"][0].update(count=100),
+    "numbers": lambda m: m["methods"][0].update(numbers=[55]),
+    "quoted": lambda m: m["methods"][0].update(quoted=[[1, 10**9]]),
+    "convention": lambda m: m["methods"][0].update(convention="abc"),
+    "a list": lambda m: m.update(methods=[[]]),
+    "inputs": lambda m: m["methods"][0].update(inputs=[]),
+    "constants": lambda m: m["methods"][0].update(constants=["../x"]),
+    "arguments": lambda m: m["methods"][0].update(arguments=[["x", None, ["leaf", 77]]]),
+    "writes": lambda m: m["methods"][0].update(writes=[["w", ["exec", "1"]]]),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_manifests_that_do_not_describe_the_file(name, whole, tmp_path):
+    path = with_manifest(whole, tmp_path / "forged.d2s", CHANGES[name])
+    refused(path)
+
+
+def test_manifests_that_are_no_json(whole, tmp_path):
+    parts, _ = parts_of(whole)
+    for head in (b"{", b"[]", b"null", b"[" * 100_000, b'{"checksums": 3}', b"\xff\xfe"):
+        path = tmp_path / "json.d2s"
+        with zipfile.ZipFile(path, "w") as file:
+            for name, data in {**parts, "manifest.json": head}.items():
+                file.writestr(name, data)
+            file.comment = f"d2s 1 sha256:{hashlib.sha256(head).hexdigest()}".encode()
+        refused(path)
+
+
+@pytest.mark.parametrize("part", ["state.safetensors", "constants.safetensors"])
+def test_arrays_that_are_none(part, whole, tmp_path):
+    parts, _ = parts_of(whole)
+    for data in (b"", os.urandom(100), (10**15).to_bytes(8, "little") + b"{}", bytes(8) + b"{}"):
+        refused(rewritten(tmp_path / "arrays.d2s", {**parts, part: data}))
+
+
+def test_graphs_that_are_none(whole, tmp_path):
+    parts, _ = parts_of(whole)
+    for data in (b"", b"\x00" * 64, os.urandom(200)):
+        path = rewritten(tmp_path / "graph.d2s", {**parts, "methods/0.stablehlo": data})
+        text = refused(path, "D2S062")
+        assert f"jax {jax.__version__}" in text
+
+
+def test_a_graph_of_a_future_jax(whole, tmp_path):
+    def change(manifest):
+        manifest["jax"] = "9.8.7"
+        manifest["methods"][0]["convention"] = 99
+
+    text = refused(with_manifest(whole, tmp_path / "future.d2s", change), "D2S062")
+    assert "written with jax 9.8.7" in text and "pip install 'jax==9.8.7'" in text
+
+
+def test_a_platform_that_is_not_here(tmp_path):
+    path = tmp_path / "tpu.d2s"
+    d2s.save(Counter(), path, methods={"step": ["f32[3]"]}, platforms="tpu")
+    loaded = d2s.load(path)
+    assert "stablehlo" in loaded.step.hlo(), "it can be looked at everywhere"
+    text = refused(path, "D2S062")
+    assert "saved for tpu; this process runs on cpu" in text
+
+
+def test_wide_types_need_the_setting(tmp_path):
+    path = tmp_path / "wide.d2s"
+    jax.config.update("jax_enable_x64", True)
+    try:
+        d2s.save(Counter(), path, methods={"step": ["f32[3]"]})
+        counter = Counter()
+        counter.w = jnp.ones(3, "float64")
+        d2s.save(counter, path, methods={"step": ["f64[3]"]})
+        assert d2s.load(path).step(jnp.ones(3, "float64")).dtype == "float64"
+    finally:
+        jax.config.update("jax_enable_x64", False)
+    assert "jax_enable_x64" in refused(path, "D2S062")
+
+
+def test_a_part_larger_than_the_file_is_not_read(monkeypatch, whole, tmp_path):
+    monkeypatch.setattr(archive, "_LONGEST", 10)
+    refused(whole)
