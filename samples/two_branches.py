@@ -1,4 +1,4 @@
-"""The whole way of a model: eager, static, inspected, with gradients, saved, run without its source.
+"""The whole way of a model: eager, static, inspected, saved, and run without its source.
 
 Which of two weights is used is known only when the model runs; both ways are in one graph.
 """

@@ -150,6 +150,24 @@ def test_arguments_are_changed_in_place(tmp_path):
         assert [item.tolist() for item in items] == [[-4, -2, 0], [-2, -1, 0], [-4, -2, 0]]
 
 
+def test_methods_and_options_of_static_functions(tmp_path):
+    class Model:
+        def __init__(self):
+            self.calls = 0
+
+        @d2s.to_static(checks=False, input_spec=[d2s.spec("f32[b, 3]", constraints="b >= 2")])
+        def step(self, x):
+            self.calls += 1
+            assert x.shape[0] > 1 and x.sum() > 0
+            return x.sum()
+
+    model = Model()
+    for loaded in (round_trip(tmp_path, model.step), round_trip(tmp_path, model, methods="step")):
+        step = loaded.methods.get("step", loaded)
+        assert step(-jnp.ones((4, 3))) == -12 and loaded.state["calls"] == 1
+        assert step.spec == {"x": "f32[b, 3]"}
+
+
 # -- in other code --------------------------------------------------------------------------------
 
 

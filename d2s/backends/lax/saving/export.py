@@ -35,7 +35,7 @@ from d2s.backends.lax.saving.writes import Changes, outcome, result_tree, result
 from d2s.deploy.trees import Json, refusal
 from d2s.errors import Error
 from d2s.options import PLAIN
-from d2s.static import StaticFunction, parts
+from d2s.static import StaticFunction
 
 logger = logging.getLogger("d2s")
 #: constants of a graph from this size in bytes on are beside it, not in it
@@ -72,8 +72,13 @@ def parts_of(
 ) -> tuple[dict[str, Any], dict[str, bytes]]:
     """The manifest and the parts of a file."""
     state = State()
-    symbols = Symbols([(one.args, one.kwargs) for one in given.values()])
-    methods = [_method(name, one, state, symbols) for name, one in given.items()]
+    exporters = [_exporter(one, state) for one in given.values()]
+    asked = [_asked(one, made) for one, made in zip(given.values(), exporters, strict=True)]
+    symbols = Symbols(asked)
+    methods = [
+        _method(name, made, *specs, symbols)
+        for name, made, specs in zip(given, exporters, asked, strict=True)
+    ]
     with explained(), _settings(source):
         _settle(methods, state)
         constants: dict[str, Any] = {}
@@ -108,17 +113,28 @@ def parts_of(
     return manifest, files
 
 
-def _method(name: str, given: Given, state: State, symbols: Symbols) -> _Method:
-    options = PLAIN
-    function = given.function
-    inner = getattr(function, "__func__", function)
-    if isinstance(inner, StaticFunction):
-        options = inner.options
-    plain, bound, keywords = parts(function)
-    exporter = Exporter(function, options, state)
-    args, kwargs = given.args, dict(given.kwargs)
-    if not args and not kwargs and exporter._edge is not None:
+def _exporter(given: Given, state: State) -> Exporter:
+    inner = getattr(given.function, "__func__", given.function)
+    options = inner.options if isinstance(inner, StaticFunction) else PLAIN
+    return Exporter(given.function, options, state)
+
+
+def _asked(given: Given, exporter: Exporter) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The specifications: those that were given, or those of the function's own `input_spec`."""
+    kwargs = dict(given.kwargs)
+    if not given.args and not kwargs and exporter._edge is not None:
         kwargs = exporter._edge.examples() or {}
+    return given.args, kwargs
+
+
+def _method(
+    name: str,
+    exporter: Exporter,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    symbols: Symbols,
+) -> _Method:
+    plain, bound, keywords = exporter.function, exporter.bound, exporter.keywords
     signature = inspect.signature(plain)
     try:
         whole = signature.bind(*bound, *args, **{**keywords, **kwargs})
