@@ -11,13 +11,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from d2s.backends.lax import compiled, printing
+from d2s.backends.lax import printing
+from d2s.backends.lax.building import tracing
 from d2s.backends.lax.channels import Failures
 from d2s.backends.lax.compiled import Compiled
 from d2s.backends.lax.dtypes import Type, cast
+from d2s.backends.lax.entries import Result, ResultInfo
 from d2s.backends.lax.keys import Changing, Number
 from d2s.backends.lax.reach import Place
-from d2s.backends.lax.results import Build, Write
+from d2s.backends.lax.results import Build, Write, all_leaves, only_leaf
 from d2s.backends.lax.saving.paths import Spot, Walk, walk
 from d2s.backends.lax.saving.sites import here
 from d2s.deploy.trees import refusal
@@ -130,7 +132,7 @@ class Exporter(Compiled):
         taken.leaves += [taken.changing[n] for n in sorted(taken.changing)]
         return tuple(key)
 
-    def _by_value(self, entry: Any, leaves: list[Any], positions: tuple[int, ...]) -> Any:
+    def _by_value(self, entry: Any, leaves: Sequence[Any], positions: tuple[int, ...]) -> Any:
         for n in positions:
             if any(leaves[n] is value for value in self.loose):
                 raise refusal(
@@ -143,7 +145,7 @@ class Exporter(Compiled):
 
     def _use(self, entry: Any, leaves: Sequence[Any]) -> Graph:
         entry = getattr(entry, "_entry", entry)  # nothing is printed
-        owners = compiled._tracing.owners
+        owners = tracing.owners
         found = walk(entry.key, owners, self._roots(entry))
         order = entry.fill(tuple(_Position(n) for n in range(len(leaves))))
         spots = [found.leaves[n] for n, at in enumerate(order) if type(at) is _Position]
@@ -158,18 +160,19 @@ class Exporter(Compiled):
         def flat(*inputs: Any) -> Any:
             result = entry.graph(*inputs)
             seen.append(result)
-            if type(result) is not compiled._Result:
-                return [result]
+            if type(result) is not Result:
+                return list(result) if type(result) is tuple else [result]
             quoted = [value for n in sorted(result.payload) for value in result.payload[n]]
             code = [] if result.code is None else [result.code]
             return [*result.leaves, *code, *quoted]
 
         jaxpr = jax.jit(flat).trace(*leaves).jaxpr
         result = seen[-1]
-        if type(result) is not compiled._Result:
-            result = compiled._Result(
-                [result], None, {}, compiled._ResultInfo(_first, [], Failures(), set())
-            )
+        if type(result) is not Result:
+            # nothing but arrays: the graph returns them as they are
+            several = type(result) is tuple
+            outs, make = (list(result), all_leaves) if several else ([result], only_leaf)
+            result = Result(outs, None, {}, ResultInfo(make, [], Failures(), set()))
         info = result.static
         return Graph(
             jaxpr=jaxpr,
@@ -214,10 +217,6 @@ class Exporter(Compiled):
 
 class _Position(int):
     """Which leaf of the graph stands here."""
-
-
-def _first(call: Any) -> Any:
-    return call.outs[0]
 
 
 def place_name(place: Place) -> str:
