@@ -115,8 +115,8 @@ def source_of(function: types.FunctionType) -> str:
 
 
 def original_source(function: types.FunctionType) -> str:
-    """The text that the user wrote."""
-    return text_of(function, function.__code__)
+    """The text that stands in the user's file."""
+    return text_of(function, _written.get(function.__code__) or function.__code__)
 
 
 def _convert(

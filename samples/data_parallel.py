@@ -39,6 +39,7 @@ def loss(weights, x, y):
     return jnp.where(jnp.abs(miss) < 1, miss**2, 2 * jnp.abs(miss) - 1).mean()
 
 
+@d2s.to_static
 def step(weights, x, y, rate):
     """One step on one batch; returns the new weights and the loss before it."""
     value, gradient = jax.value_and_grad(loss)(weights, x, y)
@@ -48,7 +49,7 @@ def step(weights, x, y, rate):
     return {name: weights[name] - rate * gradient[name] for name in weights}, value
 
 
-ENTRY = d2s.to_static(step)
+ENTRY = step
 
 
 def start():
@@ -82,7 +83,7 @@ def spread():
     rows = NamedSharding(mesh, PartitionSpec("batch"))
     everywhere = NamedSharding(mesh, PartitionSpec())
     layouts = (everywhere, rows, rows, everywhere)
-    return d2s.to_static(step, in_shardings=layouts, out_shardings=everywhere)
+    return d2s.to_static(step.original, in_shardings=layouts, out_shardings=everywhere)
 
 
 def work(count, number=0, address=None):

@@ -25,6 +25,7 @@ def add_and_relu(y):
     return jnp.maximum(y, 0)
 
 
+@d2s.to_static
 def model(flag, x):
     """Two branches, a check, and a result that both share."""
     if flag > 0:
@@ -35,7 +36,7 @@ def model(flag, x):
     return add_and_relu(y)
 
 
-ENTRY = d2s.to_static(model)
+ENTRY = model
 X = jnp.asarray(np.arange(12.0).reshape(4, 3) / 10, jnp.float32)
 
 
@@ -81,7 +82,7 @@ def serve(folder):
 
 
 if __name__ == "__main__":
-    eager = model(jnp.float32(1), X)
+    eager = model.original(jnp.float32(1), X)
     static = ENTRY(jnp.float32(1), X)
     print("eager and static agree:", bool((jnp.abs(eager - static) < 1e-6).all()))
     print(ENTRY.explain(jnp.float32(1), X))

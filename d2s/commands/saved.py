@@ -18,7 +18,8 @@ PARTS = ("code", "source", "hlo")
 
 def is_saved(target: str) -> bool:
     """Whether a target is a file that d2s has saved, and no function of a module."""
-    return target.endswith(".d2s") or (":" not in target and Path(target).is_file())
+    path = Path(target)
+    return path.suffix == ".d2s" or (":" not in target and path.suffix != ".py" and path.is_file())
 
 
 def load(path: str) -> Any:

@@ -7,9 +7,6 @@ Later converters may assume that every node they meet is one they know.
 Traceback (most recent call last):
 ...
 d2s.errors.ConversionError: D2S003: `locals()` shows names of a frame that conversion splits
-  File "example.py", line 2, in f
-    return locals()
-           ^^^^^^^^
 Write instead: the names themselves
 """
 

@@ -352,7 +352,7 @@ def test_help_shows_examples_that_work(here, capsys, monkeypatch, command):
     examples = command.EXAMPLES if command else EXAMPLES
     assert examples.splitlines()[-1] in capsys.readouterr().out
     monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr(sys, "modules", dict(sys.modules))
+    monkeypatch.delitem(sys.modules, "model", raising=False)
     text = MODEL.replace("x or 1", "x if jnp.sum(x) > 1 else -x")
     text = f"import jax.numpy as jnp\n{text}class Net:\n    def step(self): return 1\n"
     (here / "model.py").write_text(text)

@@ -231,7 +231,8 @@ def _asks(function: Call) -> Call:
 def _whole(function: Call) -> Call:
     def call(x: Any, /) -> Any:
         if function is jnp.trunc and kinds.kind_of(x) is kinds.ARRAY:
-            raise _example(math.trunc, (jnp.zeros(()),))  # jax arrays know no `__trunc__`
+            with jax.ensure_compile_time_eval():
+                raise _example(math.trunc, (jnp.zeros(()),))  # jax arrays know no `__trunc__`
         x = scalar(x)
         return to_int(x if is_integer(x) else function(x))
 
