@@ -249,10 +249,12 @@ class Judge:
             if want.error is not None:
                 return
             graph = gradient(self._made())
-            if want.stdout:
-                # plain Python shows the tracers of jax; what it shows without them is to be shown
-                call = (*args[:at], point, *args[at + 1 :])
-                want.stdout = run(self.fn, call, self.around).stdout
+            # plain Python shows the tracers of jax; what it shows without them is to be shown
+            call = (*args[:at], point, *args[at + 1 :])
+            shown = run(self.fn, call, self.around).stdout
+            if shown and not want.stdout:
+                return  # a text of a tracer failed, and that was caught: another way was taken
+            want.stdout = shown
             got = run(lambda x, graph=graph: _interpreted(graph, x), (point,), self.around)
             if got.error == "ValueError" and got.message.startswith(REVERSE):
                 self.verdict.refusals.append(("grad", "reverse-mode"))

@@ -332,3 +332,16 @@ def dict_that_is_deleted_in_a_loop(r, p, a):
         except AssertionError:
             a += 1
     return r
+
+
+# seed 31000678: a name that a branch binds after a possible failure was said to be unbound, maybe
+@found(lambda: (0, {"a": 5.0}), lambda: (1, {"a": 5.0}), lambda: (-9, {"a": 5.0}))
+def bound_after_a_possible_failure(x, r):
+    if x > 0:
+        o = Box(3)
+    else:
+        assert x > -5
+        o = Box(r["a"])
+    o.w = 5
+    held = lambda: o  # noqa: E731, F841
+    return o.w

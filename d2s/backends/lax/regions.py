@@ -391,7 +391,13 @@ def trace(
         slots = {slot.identity: (slot, slot.get()) for slot in watch.slots()}
         for slot, _ in slots.values():
             _refuse_outside(slot)
-        slots = {key: (slot, at_failure(scope, slot, now)) for key, (slot, now) in slots.items()}
+        if scope.snapshots:
+            # what nobody sees after a failure is what it is when all goes well
+            seen = channels.seen_after_failure(scope)
+            slots = {
+                key: (slot, at_failure(scope, slot, now) if seen.knows(slot.holder) else now)
+                for key, (slot, now) in slots.items()
+            }
         outs: list[Any] = []
         known = {id(t): s for t, s in zip(inputs, stand_for or inputs, strict=True)}
         own = {id(t) for t in inputs}
