@@ -85,7 +85,7 @@ if __name__ == "__main__":
     eager = model.original(jnp.float32(1), X)
     static = ENTRY(jnp.float32(1), X)
     print("eager and static agree:", bool((jnp.abs(eager - static) < 1e-6).all()))
-    print("inspected:", ", ".join(row.became for row in ENTRY.explain(jnp.float32(1), X)))
+    print("the branch became:", ENTRY.explain(jnp.float32(1), X)[0].became)
     print("gradient:", jax.grad(loss)(X, jnp.float32(-1))[:, 0])
     with tempfile.TemporaryDirectory() as folder:
         loaded, found = serve(Path(folder))
