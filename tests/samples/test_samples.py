@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import runpy
 from pathlib import Path
@@ -47,3 +48,12 @@ def test_generated_code_is_short():
         written += max(lines | {code.co_firstlineno}) - code.co_firstlineno + 1
         generated += len(function.code.strip().splitlines())
     assert generated <= 2.2 * written
+
+
+def test_a_sample_does_not_depend_on_when_garbage_is_collected():
+    module = sample("text_generator")
+    gc.disable()
+    try:
+        check(module.ENTRY.original, *module.examples(), flavours=("static",))
+    finally:
+        gc.enable()

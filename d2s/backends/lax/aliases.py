@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import gc
 import sys
 import threading
 import types
@@ -339,6 +340,8 @@ def keep_constants(array: np.ndarray[Any, Any]) -> None:
 
 def refuse_shared(array: np.ndarray[Any, Any], owner: Any) -> None:
     """A NumPy array gets a run-time value, so a jax array takes its place: nobody may see both."""
+    if not _is_alone(array, owner):
+        gc.collect()  # what only waits to be collected sees nothing
     if not _is_alone(array, owner):
         raise StagingError(
             "a NumPy array that has other names or views, or is passed to a function, gets a "
