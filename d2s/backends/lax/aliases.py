@@ -340,9 +340,11 @@ def keep_constants(array: np.ndarray[Any, Any]) -> None:
 
 def refuse_shared(array: np.ndarray[Any, Any], owner: Any) -> None:
     """A NumPy array gets a run-time value, so a jax array takes its place: nobody may see both."""
-    if not _is_alone(array, owner):
+    alone = _is_alone(array, owner)
+    if not alone:
         gc.collect()  # what only waits to be collected sees nothing
-    if not _is_alone(array, owner):
+        alone = _is_alone(array, owner)
+    if not alone:
         raise StagingError(
             "a NumPy array that has other names or views, or is passed to a function, gets a "
             "run-time value; they would not see it",
