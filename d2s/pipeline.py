@@ -215,7 +215,8 @@ class _Walk:
             has_global = gast.Global in context.kinds
             context.declared_global = scopes.declared(node, gast.Global) if has_global else set()
             if self._needs_flow:
-                flow = context.flow = Flow(node, scopes, context.exits)
+                still_local = context.still_local.get(id(node), set())
+                flow = context.flow = Flow(node, scopes, context.exits, still_local)
                 context.unbound_reads |= flow.unbound_reads
                 context.free_unbound_reads |= flow.free_unbound_reads
         self._children(node, fields)

@@ -7,7 +7,7 @@ every statement bottom-up, then one walk down.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 
 import gast
@@ -65,6 +65,7 @@ class Flow:
         function: gast.FunctionDef,
         scopes: Scopes,
         exits: Mapping[int, tuple[gast.For, list[str]]] | None = None,
+        still_local: Set[str] = frozenset(),
     ) -> None:
         self._scopes = scopes
         self._exits = exits or {}
@@ -79,7 +80,8 @@ class Flow:
         self._lazy: list[gast.Name] = []
         self._early: set[str] = set()
         self._marked: set[str] = set()
-        self._locals = scopes.local_names(function)
+        bound_here = scopes.local_names(function)
+        self._locals = bound_here | still_local
         self._globals = scopes.declared(function, gast.Global)
         own = list(own_nodes(function.body))
         self._has_walrus = any(isinstance(n, gast.NamedExpr) for n in own)
@@ -104,7 +106,7 @@ class Flow:
         self._walk(function.body, set(), set(bound), set(bound), captured | outer)
         inner = [name for node in self._scopes_inside for name in free_loads(node, scopes)]
         #: names read before anything can have bound them in this function
-        self.never_bound = self._sorted(self._early)
+        self.never_bound = self._sorted(self._early | (captured & still_local) - bound_here)
         self._marked.update(self.never_bound)
         lazy = {id(name) for name in self._lazy}
         # where no block is in between and nothing marks the name, Python itself sees to it

@@ -79,9 +79,13 @@ class Scopes:
         """Parameters and every name the function itself binds."""
         names = set(self.parameters(function))
         if not isinstance(function, gast.Lambda):
-            names |= self.uses(function.body).writes | _annotated(function.body)
-            names -= self.declared(function, gast.Nonlocal) | self.declared(function, gast.Global)
+            names |= self.made_local(function, function.body)
         return names
+
+    def made_local(self, function: gast.AST, body: list[gast.stmt]) -> set[str]:
+        """Names that statements make local in a function, whether they are reached or not."""
+        names = self.uses(body).writes | _annotated(body)
+        return names - self.declared(function, gast.Nonlocal) - self.declared(function, gast.Global)
 
     def free_names(self, function: gast.AST) -> set[str]:
         """Names a function takes from around it, those it rebinds by `nonlocal` included."""

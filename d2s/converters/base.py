@@ -32,6 +32,8 @@ class Context:
     exits: dict[int, tuple[gast.stmt, list[str]]] = field(default_factory=dict)
     #: break flags that are asked for after the loop, by loop
     broke: dict[int, tuple[gast.stmt, str]] = field(default_factory=dict)
+    #: names that only statements bind which nothing reaches, and which were dropped: by function
+    still_local: dict[int, set[str]] = field(default_factory=dict)
     #: names declared `global` in the innermost function
     declared_global: set[str] = field(default_factory=set)
     #: inside a lambda or a comprehension, where no statement can go

@@ -42,13 +42,15 @@ from enum import Enum
 
 import gast
 
-from d2s.analysis.scopes import SCOPES, own_nodes
+from d2s.analysis.scopes import SCOPES, Scopes, own_nodes
 from d2s.converters.base import Context, Converter
 from d2s.converters.blocks import own_bodies
 from d2s.templates import quote, quote_expression
 
 #: statements that stay around their body when an exception leaves it
 _GUARDED = gast.Try | gast.TryStar | gast.With
+
+_LEAVING = gast.Return | gast.Raise | gast.Break | gast.Continue
 
 #: early returns that nest one in the other's else; beyond, flags keep the code flat
 MODEST_DEPTH = 8
@@ -87,9 +89,14 @@ class _Function:
         self._returned = self._value = ""
         self._flag_line: int | None = None
         self._depth = 0
+        #: statements that nothing reaches
+        self._dropped: list[gast.stmt] = []
 
     def run(self) -> list[gast.stmt]:
         body = self._tail(self._node.body, depth=0, end=[])
+        if self._dropped:
+            names = Scopes().made_local(self._node, self._dropped)
+            self._context.still_local[id(self._node)] = names
         if self._returned and not self._is_asked(body, self._returned):
             for inner in own_bodies(body):
                 kept = [s for s in inner if not _sets(s, self._returned)]
@@ -118,6 +125,7 @@ class _Function:
         for n, node in enumerate(body):
             rest = body[n + 1 :]
             if isinstance(node, gast.Return | gast.Raise):
+                self._dropped += rest
                 return [*done, node]
             if isinstance(node, gast.If) and _leaves(node):
                 first, second = _completes(node.body), _completes(node.orelse)
@@ -128,6 +136,7 @@ class _Function:
                     in_else = rest if second is not Completes.NEVER else []
                     if first is Completes.NEVER and second is Completes.NEVER:
                         in_body = in_else = []
+                        self._dropped += rest
                     node.body = self._tail([*node.body, *in_body], depth + 1, close)
                     node.orelse = self._tail([*node.orelse, *in_else], depth + 1, close)
                     return [*done, node]
@@ -170,6 +179,7 @@ class _Function:
             *quote("value = d2s.unbound()", at, value=value),
         ]
         if endless:
+            self._dropped += rest
             return [*before, *left, *quote("return value", at, value=value)]
         (branch,) = quote("if returned: return value", at, returned=returned, value=value)
         branch.orelse = self._tail(rest, 0, end or quote("return None", at))
@@ -187,6 +197,9 @@ class _Function:
                 what = node.value or quote_expression("None", node)
                 done += quote("value = what", node, value=value, what=what)
                 done += quote("returned = True", node, returned=returned)
+            if isinstance(node, _LEAVING):
+                self._dropped += rest
+            if isinstance(node, gast.Return):
                 return done
             if isinstance(node, gast.Raise):
                 return [*done, node]
@@ -232,6 +245,7 @@ class _Function:
             to_body = second is Completes.NEVER and not never
             to_else = not to_body and not never
             self._depth += 1
+            self._dropped += rest if never else []
             node.body = self._flagged([*node.body, *(rest if to_body else [])], loop)
             node.orelse = self._flagged([*node.orelse, *(rest if to_else else [])], loop)
             self._depth -= 1

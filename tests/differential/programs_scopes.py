@@ -636,3 +636,71 @@ def names_of_the_machinery(x):
     if x > 0:
         return result + returned + jnp.abs(d2s)
     return get_state, loop_body, then_2, else_2, broke_2
+
+
+# --- names that only unreachable code binds: local, and without a value --------------------------
+
+
+@case((1.0,), (-1.0,))
+def bound_after_a_return(x):
+    if x > 0:
+        return COUNT
+    return x
+    COUNT = 2
+
+
+@case((0,), (3,))
+def bound_after_a_continue(n):
+    while n > 1:
+        n -= 1
+        continue
+        COUNT = n
+    return COUNT + n
+
+
+@case((0,), (3,))
+def captured_and_bound_after_a_break(n):
+    for _ in range(n):
+        break
+        COUNT = n
+
+    def read():
+        return COUNT
+
+    return read()
+
+
+@case((1.0,), (-1.0,))
+def bound_after_both_sides_left(x):
+    def read():
+        return x if x > 5 else COUNT
+
+    if x > 0:
+        raise KeyError
+    else:
+        return read()
+    for COUNT in range(3):
+        pass
+
+
+@case((0,), (3,))
+def bound_after_an_endless_loop(n):
+    while True:
+        n += 1
+        if n > 2:
+            return COUNT
+    COUNT: int
+
+
+COUNTED = 1
+
+
+@case((1.0,), (-1.0,))
+def declared_where_nothing_reaches(x):
+    if x > 0:
+        return COUNTED + x
+    raise ValueError
+
+    def inside():
+        COUNTED = 2
+        return COUNTED

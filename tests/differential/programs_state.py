@@ -437,3 +437,71 @@ def object_made_in_a_try_and_changed_in_its_else(w):
     else:
         cell.s = cell.s % 4.0
     return cell.s
+
+
+# -- exceptions that hold what is changed afterwards ---------------------------------------------
+
+
+@case((1,), (7,))
+def exception_with_a_list_that_grows_later(x):
+    held = [1]
+    if x > 5:
+        raise Trouble(held, {"k": held})
+    held.append(2)
+    return held
+
+
+@case((1,), (7,), error_ok=("D2S020",))
+def handler_that_reads_a_list_that_grows_later(x):
+    try:
+        held = [1]
+        if x > 5:
+            raise Trouble(held)
+        held.append(2)
+    except Trouble as error:
+        return len(error.args[0])
+    return 0
+
+
+@case((1,), (7,), error_ok=("D2S031",))
+def exception_with_an_object(x):
+    cell = Cell(s=1)
+    try:
+        if x > 5:
+            raise Trouble(cell)
+        cell.s = 2
+    except Trouble as error:
+        return error.args[0].s
+    return cell.s
+
+
+@case(([0], 1), ([0], 7), error_ok=("D2S031",))
+def exception_with_a_list_of_the_caller(held, x):
+    held[0] = x
+    if x > 5:
+        raise Trouble(held, 2)
+    held[0] = 9
+    return x
+
+
+@case((1,), (20,))
+def raised_again_with_a_run_time_value(x):
+    try:
+        if x > 10:
+            raise Trouble("large", f"{x}")
+        x = x + 1
+    except Trouble:
+        raise
+    return x
+
+
+@case((1,), (20,))
+def raised_again_after_work(x):
+    done = [0]
+    try:
+        if x > 10:
+            raise Trouble(f"large {x}", [f"{x}"])
+    except Trouble:
+        done[0] = x
+        raise
+    return done[0]

@@ -13,6 +13,7 @@ PROBES |= {
     "list-replaced": "l = [1, 2, 3]\nif a > 2:\n    l = [a, 0, 0]\nl[0] = 5\nreturn l",
 }
 
+
 def either(w: Writer, one: str, other: str) -> list[str]:
     """One of two lines, as a condition wills."""
     return [f"if {test(w)}:", f"    {one}", "else:", f"    {other}"]

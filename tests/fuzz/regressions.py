@@ -345,3 +345,16 @@ def bound_after_a_possible_failure(x, r):
     o.w = 5
     held = lambda: o  # noqa: E731, F841
     return o.w
+
+
+# seed 141000252: a name that is bound only where nothing reaches is local all the same
+@found(lambda: (0,), lambda: (2,))
+def import_that_nothing_reaches(n):
+    while n:
+        n -= 1
+        while 0:
+            n += 1
+        else:
+            break
+        import jnp
+    return jnp.ceil(0)

@@ -118,6 +118,7 @@ def _call(
                 if not is_raised_by_user(error):
                     raise
                 sure = scope.code is None and not (channels.root().quotes or entry.prints)
+                sure = sure and not channels.shows_containers(error)
                 if sure and not any(True for _ in twins.changes()):
                     # what was changed before it failed would have to stay changed
                     _refuse_changes(outside, twins, name)

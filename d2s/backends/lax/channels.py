@@ -15,6 +15,7 @@ import types
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 import jax
@@ -24,13 +25,13 @@ from jax.extend.core import take_current_trace
 
 from d2s import settings
 from d2s.backends.lax import texts
-from d2s.backends.lax.places import Slot
+from d2s.backends.lax.places import Slot, own_dict, slot_names
 from d2s.backends.lax.texts import Text
-from d2s.backends.lax.trees import leaves
+from d2s.backends.lax.trees import children, leaves
 from d2s.backends.lax.watch import Watch, changes
 from d2s.conversion import is_made_code
 from d2s.errors import UNKNOWN, IntegerOverflow, RunTimeError, Site, StagingError, site_of
-from d2s.libraries import is_library_file
+from d2s.libraries import is_library_class, is_library_file
 from d2s.options import OFF
 from d2s.values import Watching
 
@@ -51,13 +52,58 @@ class Failure:
 
     def make(self, quotes: list[Any]) -> BaseException:
         """The exception, as the user's code made it, with the quoted values filled in."""
-        args = tuple(texts.filled(a, quotes) for a in self.args)
+        args, attributes = _as_it_is_now(texts.filled((self.args, self.attributes), quotes))
         made = self.kind.__new__(self.kind, *args)
         made.args = args
-        made.__dict__.update({k: texts.filled(v, quotes) for k, v in self.attributes.items()})
+        made.__dict__.update(attributes)
         if self.cause is not None:
             made.__cause__ = self.cause
         return made
+
+    def shows_containers(self) -> bool:
+        """Whether the exception shows something that others may change."""
+        return _hold_containers([*self.args, *self.attributes.values()])
+
+
+def _as_it_is_now(value: Any) -> Any:
+    """What an exception holds, copied: lists and dicts may be changed after it is found.
+
+    Who would see that it is a copy, or an object that cannot be copied, is refused.
+    """
+    kind: Any = type(value)
+    is_from_outside = _stack.twins is not None and _stack.twins.number(value) is not None
+    if not is_from_outside:
+        parts = children(value)
+        if parts is not None:
+            return parts[1]([_as_it_is_now(part) for _, part in parts[0]])
+        if isinstance(value, set | np.ndarray):
+            return value.copy()
+        if is_library_class(kind) or isinstance(value, _UNCHANGING):
+            return value
+        if own_dict(value) is None and not slot_names(kind):
+            return value
+    raise StagingError(
+        f"an exception that depends on a run-time value holds a {kind.__name__}"
+        f"{' of the caller' if is_from_outside else ''}, which the graph cannot hand out as it is "
+        "when that happens",
+        code="D2S031",
+        site=where(),
+        fix="the numbers, texts and arrays that it is about",
+    )
+
+
+_UNCHANGING = (str, bytes, int, float, complex, type, types.FunctionType, Enum, BaseException)
+
+
+def shows_containers(error: BaseException) -> bool:
+    """Whether an exception shows something that others may change."""
+    return _hold_containers([*error.args, *vars(error).values()])
+
+
+def _hold_containers(held: list[Any]) -> bool:
+    return any(type(v) is not tuple and children(v) is not None for v in held) or any(
+        isinstance(leaf, set | np.ndarray) for leaf in leaves(held)
+    )
 
 
 def quotes_of(error: BaseException) -> bool:
@@ -178,9 +224,9 @@ class Scope:
         """The number of a failure, and the run-time values that its message quotes."""
         values: list[Any] = []
         # numbered anew, so that every trace of the place gives the same failure
-        args = tuple(texts.taken(_read(argument), values) for argument in error.args)
+        args = tuple(texts.taken(_as_it_is_now(_read(a)), values) for a in error.args)
         attributes = {
-            k: texts.taken(_read(v), values)
+            k: texts.taken(_as_it_is_now(_read(v)), values)
             for k, v in vars(error).items()
             if not k.startswith("__")
         }

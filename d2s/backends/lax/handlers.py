@@ -50,7 +50,7 @@ def try_except(body: Thunk, handlers: tuple[Handler, ...], orelse: Thunk | None)
             if handler is None:
                 raise
             if channels.quotes_of(error):
-                _refuse_message(handler, channels.where(error))
+                _refuse_naming(handler, channels.where(error), _QUOTES)
             handler(error)
             return
         with channels.entered(scope):
@@ -296,20 +296,26 @@ def _is_one_of(code: Any, numbers: list[int]) -> Any:
 def _call(scope: Scope, number: int, handler: Any) -> None:
     failure, quotes = scope.failures.all[number - 1]
     if quotes:
-        _refuse_message(handler, failure.site)
+        _refuse_naming(handler, failure.site, _QUOTES)
+    elif failure.shows_containers():
+        _refuse_naming(handler, failure.site, "a list, dict or array that may have changed by then")
+    made = failure.make(scope.payload.get(number, []))
     try:
-        raise failure.make([])
+        raise made
     except BaseException as error:
         handler(error)
 
 
-def _refuse_message(handler: Any, site: Site) -> None:
-    """A handler that names its exception may read a message that is not known yet."""
+_QUOTES = "a message with run-time values"
+
+
+def _refuse_naming(handler: Any, site: Site, held: str) -> None:
+    """A handler that names its exception may read what is not known yet."""
     name = handler.__code__.co_varnames[0]
     if not name.startswith("error_"):
         raise StagingError(
-            f"`{name}` has a message with run-time values, which is not known in the handler",
+            f"`{name}` has {held}, which is not known in the handler",
             code="D2S020",
             site=site,
-            fix="a message without run-time values, or a handler that does not name the exception",
+            fix="an exception of texts and numbers that are known, or a handler that does not name it",
         )

@@ -175,7 +175,9 @@ def _becomes_traced(test: Body, body: Body, state: State, watch: Watch) -> bool:
             return True
         if not go:
             return False
-        if region.code is not None and _is_constant(test):
+        if region.code is not None and (
+            _is_constant(test) or (not region.slots and _is_same(plan, list(after)))
+        ):
             return True  # only a failure at run time ends it
         try:
             grown = _tracedness(plan, list(after))
@@ -191,6 +193,18 @@ def _is_constant(test: Body) -> bool:
     """``while True``: the test reads nothing."""
     loads = ("LOAD_FAST", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_CLOSURE")
     return not any(i.opname.startswith(loads) for i in dis.get_instructions(test.__code__))
+
+
+def _is_same(now: Any, later: Any) -> bool:
+    """Whether an iteration leaves the state as it was, but for run-time values."""
+    if isinstance(now, Hole) or isinstance(later, Out):
+        return isinstance(now, Hole)
+    one, other = children(now), children(later)
+    if one is None or other is None:
+        return now is later or (type(now) in NUMBERS and type(now) is type(later) and now == later)
+    return len(one[0]) == len(other[0]) and all(
+        _is_same(a, b) for (_, a), (_, b) in zip(one[0], other[0], strict=True)
+    )
 
 
 def _tracedness(plan: list[Any], after: list[Any]) -> list[Any] | None:

@@ -246,9 +246,15 @@ def taken(tree: Any, values: list[Any]) -> Any:
 
 
 def filled(tree: Any, values: list[Any]) -> Any:
-    """The same with values again."""
-    full = map_leaves(lambda v: values[v.number] if isinstance(v, Later) else v, tree)
-    return str(full) if isinstance(full, Text) else full
+    """The same with values again; what is known of it now is a plain text."""
+    return _spelled(map_leaves(lambda v: values[v.number] if isinstance(v, Later) else v, tree))
+
+
+def _spelled(tree: Any) -> Any:
+    if isinstance(tree, Text):
+        return tree if any(map(_is_tracer, leaves(tree))) else str(tree)
+    parts = children(tree)
+    return tree if parts is None else parts[1]([_spelled(part) for _, part in parts[0]])
 
 
 def are_numbers(values: list[Any]) -> list[bool]:
