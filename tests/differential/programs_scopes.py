@@ -1,6 +1,6 @@
 """Programs around scopes: `global`, classes, imports and functions inside functions."""
 
-# ruff: noqa: F821, F722, F842
+# ruff: noqa: F821, F722, F823, F842
 
 import functools
 

@@ -317,5 +317,5 @@ def _refuse_naming(handler: Any, site: Site, held: str) -> None:
             f"`{name}` has {held}, which is not known in the handler",
             code="D2S020",
             site=site,
-            fix="an exception of texts and numbers that are known, or a handler that does not name it",
+            fix="texts and numbers that are known, or a handler that does not name the exception",
         )
