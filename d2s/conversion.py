@@ -354,7 +354,7 @@ def _bind(function: types.FunctionType, conversion: Conversion) -> types.Functio
     closure = None
     if code.co_freevars:
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-        cells[conversion.runtime] = _runtime_cell()
+        cells[conversion.runtime] = runtime_cell()
         closure = tuple(cells[name] for name in code.co_freevars)
     made = types.FunctionType(
         code, function.__globals__, function.__name__, function.__defaults__, closure
@@ -395,7 +395,8 @@ def _is_current(made: types.FunctionType, function: types.FunctionType) -> bool:
 
 
 @functools.cache
-def _runtime_cell() -> types.CellType:
+def runtime_cell() -> types.CellType:
+    """What holds d2s for all generated functions; nobody else has it, and it never changes."""
     import d2s
 
     return types.CellType(d2s)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import functools
 import html
 import json
 import linecache
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import asdict, dataclass, replace
 
 from d2s.errors import notebook_cell
@@ -127,14 +128,14 @@ def _of_statement(note: Note, matches: dict[str, dict[int, int]]) -> Note:
     return note if line is None else replace(note, site=replace(site, line=line, column=0))
 
 
-#: what loops become
-_LOOPS = ("lax.while_loop", "lax.scan", "unrolled")
+#: what loops become, and a `try` whose `except` or `finally` sees a failure at run time
+_MAIN = ("lax.while_loop", "lax.scan", "unrolled", "error code")
 
 
 def _row(notes: list[Note]) -> Row:
     """A place that was met several times, in an unrolled loop say, is told in one row."""
-    loops = [note for note in notes if note.became.startswith(_LOOPS)]
-    notes = loops or notes  # how a loop was left is a branch behind it, at the same place
+    main = [note for note in notes if note.became.startswith(_MAIN)]
+    notes = main or notes  # how a loop was left is a branch behind it, at the same place
     ways: dict[str, list[Note]] = {}
     for note in notes:
         ways.setdefault(note.became, []).append(note)
@@ -146,11 +147,43 @@ def _row(notes: list[Note]) -> Row:
     last = next((n for n in reversed(notes) if n.carried), notes[-1])
     site = last.site
     source = site.text.strip()
-    return Row(site.filename, site.line, site.function, source, became, why, last.carried)
+    carried = tuple(_visible(last.carried, _names(site.filename)))
+    return Row(site.filename, site.line, site.function, source, became, why, carried)
+
+
+def _visible(carried: Iterable[Carried], names: Set[str]) -> Iterator[Carried]:
+    """The variables of the user: flags that d2s made are left out, the value to return is named."""
+    for one in carried:
+        if not names or one.name in names or not one.name.isidentifier():
+            yield one
+        elif one.name.split("_")[0] == "result":
+            yield replace(one, name="return value")
+
+
+@functools.lru_cache(maxsize=8)
+def _names_in(source: str) -> frozenset[str]:
+    try:
+        nodes = list(ast.walk(ast.parse(source)))
+    except SyntaxError:
+        return frozenset()
+    return frozenset(
+        name
+        for node in nodes
+        for name in (getattr(node, "id", None), getattr(node, "arg", None))
+        if name is not None
+    )
+
+
+def _names(filename: str) -> frozenset[str]:
+    """The names that a file speaks of; none if it cannot be read."""
+    return _names_in("".join(linecache.getlines(filename)))
+
+
+_CONTROL_FLOW = ast.If | ast.While | ast.For | ast.Match | ast.Try | ast.TryStar | ast.With
 
 
 def statements(filename: str, first: int) -> list[tuple[Row, int]]:
-    """The `if`, `while` and `for` statements of the function at a line, as rows not reached."""
+    """The control-flow statements of the function at a line, as rows not reached."""
     tree = _parsed(filename)
     found: list[tuple[Row, int]] = []
     heads = _heads(tree)
@@ -172,7 +205,7 @@ def statements(filename: str, first: int) -> list[tuple[Row, int]]:
                     heads.get(node.lineno, node.lineno),
                 )
                 for node in ast.walk(function)
-                if isinstance(node, ast.If | ast.While | ast.For | ast.Match)
+                if isinstance(node, _CONTROL_FLOW)
             ]
     return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import inspect
 import io
 import math
 import signal
@@ -23,12 +24,13 @@ class TooLong(BaseException):
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a call ended: its value or its exception, what it printed, its arguments afterwards."""
+    """How a call ended: its value or its exception, what it printed, what it left behind."""
 
     value: Any
     error: BaseException | None
     printed: str
     arguments: Any
+    globals: dict[str, Any]
 
     def __str__(self) -> str:
         text = f"{type(self.error).__name__}: {self.error}" if self.error else f"{self.value!r}"
@@ -36,7 +38,10 @@ class Outcome:
 
 
 def outcome(function: Callable[..., Any], args: Any, kwargs: Any, seconds: float) -> Outcome | None:
-    """Call a function on copies of the arguments; None when it takes too long."""
+    """Call a function on copies of the arguments; None when it takes too long.
+
+    Its globals are those of its own module: who compares two functions loads the module twice.
+    """
     args, kwargs = copy.deepcopy((args, kwargs))
     printed = io.StringIO()
     value, failed = None, None
@@ -47,24 +52,29 @@ def outcome(function: Callable[..., Any], args: Any, kwargs: Any, seconds: float
         return None
     except Exception as error:
         failed = error
-    return Outcome(value, failed, printed.getvalue(), (args, kwargs))
+    return Outcome(value, failed, printed.getvalue(), (args, kwargs), _globals_of(function))
 
 
-def plain_outcome(
-    function: Callable[..., Any], args: Any, kwargs: Any, seconds: float
-) -> Outcome | None:
-    """The same for a plain function; where it writes into arrays, they are NumPy's."""
-    found = outcome(function, args, kwargs, seconds)
-    if found is None or "JAX arrays are immutable" not in str(found.error):
-        return found
-    return outcome(function, _as_numpy(args), _as_numpy(kwargs), seconds)
+def _globals_of(function: Any) -> dict[str, Any]:
+    """The data that a module holds under names of its own."""
+    space = getattr(inspect.unwrap(function), "__globals__", {})
+    return {
+        name: value
+        for name, value in space.items()
+        if not name.startswith("__") and not callable(value) and not inspect.ismodule(value)
+    }
 
 
-def _as_numpy(value: Any) -> Any:
+def needs_numpy(plain: Outcome) -> bool:
+    """Whether a plain function writes into its arrays, which must be NumPy's then."""
+    return "JAX arrays are immutable" in str(plain.error)
+
+
+def as_numpy(value: Any) -> Any:
     if type(value) in (list, tuple):
-        return type(value)(map(_as_numpy, value))
+        return type(value)(map(as_numpy, value))
     if type(value) is dict:
-        return {key: _as_numpy(part) for key, part in value.items()}
+        return {key: as_numpy(part) for key, part in value.items()}
     is_array = _is_number(value) and hasattr(value, "dtype")
     return np.array(value) if is_array and value.shape else value
 
@@ -92,13 +102,14 @@ def difference(plain: Outcome, static: Outcome) -> str:
     """The first thing in which two calls differ; empty when there is none."""
     if isinstance(static.error, Error) and not isinstance(plain.error, Error):
         return f"d2s stops: {static.error}"
-    if type(plain.error) is not type(static.error) or str(plain.error) != str(static.error):
+    if _kind(plain.error) != _kind(static.error) or str(plain.error) != str(static.error):
         return f"plain ends with {plain}\nstatic ends with {static}"
     if plain.printed != static.printed:
         return f"plain printed {plain.printed!r}\nstatic printed {static.printed!r}"
     for label, one, other in (
         ("the value", plain.value, static.value),
         ("the arguments afterwards", plain.arguments, static.arguments),
+        ("the globals afterwards", plain.globals, static.globals),
     ):
         where = _unequal(one, other, "")
         if where is not None:
@@ -110,7 +121,7 @@ def _unequal(one: Any, other: Any, path: str) -> str | None:
     """Where two values differ: a path, empty for the whole; None when they do not."""
     if _is_number(one) and _is_number(other):
         return None if _close(np.asarray(one), np.asarray(other)) else path
-    if type(one) is not type(other):
+    if _kind(one) != _kind(other):
         return path
     if isinstance(one, dict):
         if list(one) != list(other):
@@ -125,6 +136,11 @@ def _unequal(one: Any, other: Any, path: str) -> str | None:
     else:
         return None if one is other or callable(one) or one == other else path
     return next((found for p, a, b in pairs if (found := _unequal(a, b, p)) is not None), None)
+
+
+def _kind(value: Any) -> tuple[str, str]:
+    """The name of a class: of a module that was loaded twice, there are two."""
+    return type(value).__module__, type(value).__qualname__
 
 
 def _is_number(value: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from html.parser import HTMLParser
 
@@ -339,3 +340,50 @@ def test_explaining_runs_nothing():
     d2s.explain(f, 1.0)
     jax.effects_barrier()
     assert called == []
+
+
+def test_try_and_with_have_rows_and_flags_of_d2s_have_none():
+    def f(x, n):
+        try:
+            if x > 5:
+                raise ValueError("big")
+        except ValueError:
+            x = -x
+        finally:
+            n = n + 1
+        try:
+            x = x + 1
+        except KeyError:
+            x = x - 1
+        try:
+            raise KeyError
+        except KeyError:
+            x = x + 2
+        with contextlib.nullcontext():
+            x = x + 1
+        for i in range(n):
+            if x > 100:
+                return x
+            x = x * 2
+            if i > 7:
+                break
+        return x
+        with contextlib.nullcontext():
+            pass
+
+    rows = d2s.explain(f, jnp.float32(1.0), jnp.int32(20)).rows
+    shown = [(row.source, row.became) for row in rows]
+    assert shown == [
+        ("try:", "error code"),
+        ("if x > 5:", "lax.select"),
+        ("try:", "Python"),
+        ("try:", "Python"),
+        ("with contextlib.nullcontext():", "Python"),
+        ("for i in range(n):", "lax.while_loop"),
+        ("if x > 100:", "lax.cond"),
+        ("if i > 7:", "lax.select"),
+        ("with contextlib.nullcontext():", "not reached"),
+    ]
+    assert "surely raises KeyError" in rows[3].why
+    assert [one.name for one in rows[5].carried] == ["x", "return value"]
+    assert rows[7].carried == ()

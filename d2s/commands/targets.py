@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import ast
 import difflib
-import importlib
 import importlib.util
 import sys
 import traceback
@@ -55,7 +54,7 @@ def add_specs(parser: argparse.ArgumentParser) -> None:
 
 
 def load(target: str) -> Any:
-    """The function behind ``FILE.py:NAME``."""
+    """The function behind ``FILE.py:NAME``; its module is run anew each time."""
     place, _, name = target.rpartition(":")
     if not place or not name:
         raise Mistake(f"{target} names no function; write FILE.py:NAME")
@@ -88,17 +87,20 @@ def _module(place: str) -> Any:
     path = Path(place)
     if path.suffix != ".py" and not path.exists():
         sys.path.insert(0, "")
-        return _imported(place, lambda: importlib.import_module(place))
-    if not path.exists():
+        spec = _imported(place, lambda: importlib.util.find_spec(place))
+        if spec is None:
+            raise Mistake(f"the import failed: ModuleNotFoundError: No module named {place!r}", place)
+    elif not path.exists():
         raise Mistake("no such file", place)
-    folder = str(path.resolve().parent)
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    else:
+        folder = str(path.resolve().parent)
+        if folder not in sys.path:
+            sys.path.insert(0, folder)
+        spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
         raise Mistake("not a Python file", place)
     module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
+    sys.modules[spec.name] = module
     loader = spec.loader
     _imported(place, lambda: loader.exec_module(module))
     return module

@@ -13,13 +13,13 @@ from d2s.commands.mistakes import Mistake
 from d2s.commands.parsers import declare
 from d2s.commands.targets import add_target, load, static_of
 from d2s.static import plain
-from d2s.verification import difference, outcome, plain_outcome
+from d2s.verification import Outcome, as_numpy, difference, needs_numpy, outcome
 
 HELP = "run a function plain and static on generated inputs, and report the first difference"
 EXAMPLES = f"""\
 {targets.HELP}
-Values, exceptions with their messages, printed text and changed arguments are compared; floats up
-to rounding. Named dimensions take several sizes. An input on which the plain function does not end
+Values, exceptions with their messages, printed text, changed arguments and globals are compared;
+floats up to rounding. The module is loaded twice, so that each function has globals of its own. Named dimensions take several sizes. An input on which the plain function does not end
 in time is passed over.
 
 examples:
@@ -45,8 +45,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from d2s.backends.lax.samples import Generator
 
-    function = load(arguments.target)
-    static, original, owner = _apart(function)
+    static, _, owner = _apart(load(arguments.target))
     wanted: Any = targets.arguments(arguments.specs)
     if not arguments.specs:
         wanted = [], static.examples or {}
@@ -54,18 +53,26 @@ def run(arguments: argparse.Namespace) -> int:
         raise Mistake("--runs must be at least 1")
     generator = Generator(arguments.seed, targets.sizes(arguments.sizes))
     passed, skipped = 0, 0
+    plain_one: Any = None
+    in_numpy = False
     for number in range(1, arguments.runs + 1):
-        args, kwargs = generator.next(wanted)
-        args = [*owner, *args]
-        before = plain_outcome(original, args, kwargs, arguments.seconds)
+        given = generator.next(wanted)
+        if plain_one is None:
+            plain_one = _apart(load(arguments.target))
+        before = _plain_outcome(plain_one, given, in_numpy, arguments.seconds)
+        if before is not None and not in_numpy and needs_numpy(before):
+            in_numpy, plain_one = True, _apart(load(arguments.target))
+            before = _plain_outcome(plain_one, given, in_numpy, arguments.seconds)
         if before is None:
+            # what it did to its globals until then, the static one has not done
+            plain_one, (static, _, owner) = None, _apart(load(arguments.target))
             skipped += 1
             continue
-        after = outcome(static, args, kwargs, 0)
+        after = outcome(static, [*owner, *given[0]], given[1], 0)
         assert after is not None, "without a limit every call ends"
         found = difference(before, after)
         if found:
-            print(f"input {number}: {_shown(args[len(owner) :], kwargs)}\n{found}")
+            print(f"input {number}: {_shown(*given)}\n{found}")
             return 1
         passed += 1
     if not passed:
@@ -73,6 +80,14 @@ def run(arguments: argparse.Namespace) -> int:
     many = f"{passed} input{'s' * (passed != 1)}"
     print(f"{many}: plain and static agree{_skipped(skipped, arguments.seconds)}")
     return 0
+
+
+def _plain_outcome(
+    apart: tuple[Any, Any, list[Any]], given: Any, in_numpy: bool, seconds: float
+) -> Outcome | None:
+    _, original, owner = apart
+    args, kwargs = as_numpy(given) if in_numpy else given
+    return outcome(original, [*owner, *args], kwargs, seconds)
 
 
 def _apart(function: Any) -> tuple[Any, Any, list[Any]]:

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import pytest
 
 import d2s
-from d2s.verification import difference, outcome, plain_outcome
+from d2s.verification import as_numpy, difference, needs_numpy, outcome
 
 from .programs import PROGRAMS
 from .table import PAGE, page
@@ -18,7 +18,9 @@ def test_plain_and_static_agree(name):
     static = d2s.to_static(function)
     others = tuple(-arg if isinstance(arg, jnp.ndarray) and arg.ndim == 0 else arg for arg in args)
     for given in (args, others):
-        plain, made = plain_outcome(function, given, {}, 0), outcome(static, given, {}, 0)
+        plain, made = outcome(function, given, {}, 0), outcome(static, given, {}, 0)
+        if needs_numpy(plain):
+            plain = outcome(function, as_numpy(given), {}, 0)
         assert not difference(plain, made)
 
 

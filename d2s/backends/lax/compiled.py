@@ -81,7 +81,7 @@ class Compiled(Inspected):
             if not (kwargs or Watching.count or Modes.special):
                 entry, read = self._last
                 found = read(args)
-                if found is not None and (entry.is_free or entry.is_ready()):
+                if found is not None and (entry.is_free or entry.asked()):
                     leaves, owners = found
                     if owners:
                         tracing.owners = owners

@@ -106,6 +106,8 @@ class Entry:
         self.is_final = False
         #: a call is one run of the graph, and nothing that it was built from can change
         self.is_free = False
+        #: otherwise, what to ask before each
+        self.asked: Callable[[], bool] = self.is_ready
         self.reset()
 
     def replace(self, run: Callable[..., Any]) -> None:
@@ -121,8 +123,9 @@ class Entry:
 
     def watch(self, outside: Watch) -> None:
         """A graph was built from all this."""
-        if outside.can_change():
-            self.guards = (*self.guards, outside.is_unchanged)
+        question = outside.question()
+        if question is not None:
+            self.guards = (*self.guards, question)
 
     def is_ready(self, prints: bool = False) -> bool:
         """Whether a call is one run of the graph; `prints` says that it may have a ticket."""
@@ -132,7 +135,9 @@ class Entry:
 
     def settle(self) -> None:
         """Say what a call has to do; after graphs were built, and when something is found out."""
-        self.is_free = not (self.guards or self.needed or self.calls_back or self.prints)
+        is_plain = not (self.needed or self.calls_back or self.prints)
+        self.is_free = is_plain and not self.guards
+        self.asked = self.guards[0] if is_plain and len(self.guards) == 1 else self.is_ready
 
     def ask_for_prints(self) -> None:
         """The graph that takes a ticket is the one to run."""
@@ -157,3 +162,4 @@ class Entry:
         self.jitted_printing, self.run_printing = self.owner.jitted(printing_, after_ticket)
         self.is_free = False
         self.guards = ()
+        self.asked = self.is_ready

@@ -12,7 +12,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from d2s.backends.lax import channels
+from d2s.backends.lax import channels, notes
 from d2s.backends.lax.branches import cond
 from d2s.backends.lax.channels import Halt, Scope
 from d2s.backends.lax.places import WHOLE, Slot
@@ -30,6 +30,10 @@ from d2s.backends.protocol import Handler, Thunk
 from d2s.backends.python import handler_of
 from d2s.errors import Error, Site, StagingError
 from d2s.libraries import is_library_file
+
+
+_NOTHING_FAILS = "nothing in it fails at run time"
+_MAY_FAIL = "what it does may fail at run time"
 
 
 def try_except(body: Thunk, handlers: tuple[Handler, ...], orelse: Thunk | None) -> None:
@@ -51,15 +55,18 @@ def try_except(body: Thunk, handlers: tuple[Handler, ...], orelse: Thunk | None)
                 raise
             if channels.quotes_of(error):
                 _refuse_naming(handler, channels.where(error), _QUOTES)
+            notes.note("Python", f"it surely raises {type(error).__name__}, which is caught")
             handler(error)
             return
         with channels.entered(scope):
             scope.fail(error)
         ended = True
     if scope.code is None:
+        notes.note("Python", _NOTHING_FAILS)
         if orelse is not None:
             orelse()
         return
+    notes.note("error code", _MAY_FAIL)
     found = {n: _handler_of(scope.failures.all[n - 1][0].kind, handlers) for n in scope.numbers}
     outer = channels.current()
     is_seen = any(found.values()) or (outer is not None and outer.observed)
@@ -83,8 +90,10 @@ def try_finally(body: Thunk, final: Thunk) -> None:
             raise
         certain, ended = error, True
     if scope.code is None and certain is None:
+        notes.note("Python", _NOTHING_FAILS)
         final()
         return
+    notes.note("error code", _MAY_FAIL)
     if certain is not None and scope.code is not None:
         with channels.entered(scope):
             scope.fail(certain)
@@ -158,6 +167,7 @@ class Manager:
         kind = type(context)
         self._context, self._call = context, call
         self._enter, self._exit = kind.__enter__, kind.__exit__
+        notes.note("Python", "the manager is entered and left while the graph is built")
 
     def __enter__(self) -> Any:
         self._failures = channels.count_failures()
@@ -174,6 +184,7 @@ class Manager:
 @contextmanager
 def certain(what: str) -> Iterator[None]:
     before = channels.count_failures()
+    notes.note("Python", _NOTHING_FAILS)
     yield
     if channels.count_failures() != before:
         refuse_failures(what)

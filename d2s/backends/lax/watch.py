@@ -13,7 +13,7 @@ import functools
 import sys
 import types
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import jax
@@ -36,7 +36,7 @@ from d2s.backends.lax.places import (
     restore,
     slot_names,
 )
-from d2s.conversion import MARKS, is_made_by_d2s, is_written
+from d2s.conversion import MARKS, is_made_by_d2s, is_written, runtime_cell
 from d2s.errors import Site, StagingError
 from d2s.libraries import is_library_class, is_library_file
 from d2s.static import StaticFunction
@@ -150,6 +150,8 @@ class Watch:
         if isinstance(value, tuple | frozenset):
             return list(value)
         if isinstance(value, types.CellType):
+            if value is runtime_cell():
+                return []
             if self._apart is None or not self._apart.has_place(value, None):
                 self._snapshots.append((value, cell_contents(value)))
             return [cell_contents(value)]
@@ -253,26 +255,30 @@ class Watch:
             if not is_unchanged(function, held):
                 yield function, held
 
-    def can_change(self) -> bool:
-        """Whether there is anything to ask for."""
-        return bool(self._names or self._functions or self._snapshots)
-
     def is_unchanged(self) -> bool:
-        """The same question as `changed` answers, asked on every call and therefore in short."""
-        for space, name, before in self._names:
-            if space.get(name, EMPTY) is not before:
-                return False
-        for function, code, defaults, kwdefaults in self._functions:
-            if (
-                function.__code__ is not code
-                or function.__defaults__ is not defaults
-                or function.__kwdefaults__ is not kwdefaults
-            ):
-                return False
-        for owner, before in self._snapshots:  # noqa: SIM110 - a generator costs more
-            if not is_unchanged(owner, before):
-                return False
-        return True
+        return next(self.changed(), None) is None
+
+    def question(self) -> Callable[[], bool] | None:
+        """The same as code, for every call of a static function; None if nothing can change."""
+        known: dict[str, Any] = {"EMPTY": EMPTY, "is_unchanged": is_unchanged}
+        known["held"] = cell_contents
+
+        def of(value: Any) -> str:
+            name = f"v{len(known)}"
+            known[name] = value
+            return name
+
+        tests = [f"{of(space)}.get({n!r}, EMPTY) is {of(v)}" for space, n, v in self._names]
+        for function, *parts in self._functions:
+            name = of(function)
+            tests += [f"{name}.{n} is {of(p)}" for n, p in zip(_FUNCTION_PARTS, parts, strict=True)]
+        for owner, before in self._snapshots:
+            ask = "held({}) is {}" if type(owner) is types.CellType else "is_unchanged({}, {})"
+            tests.append(ask.format(of(owner), of(before)))
+        if not tests:
+            return None
+        question: Callable[[], bool] = eval(f"lambda: {' and '.join(tests)}", known)
+        return question
 
     def label(self, owner: Any) -> str:
         """What a user calls the thing that changed."""
