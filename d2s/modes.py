@@ -9,12 +9,13 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from d2s.errors import boundary, wrong_option
+from d2s.values import mark_unusual
 
 _KNOWN = ("static", "eager")
 
 
 class Modes:
-    """Asked on every call, so it is one number that is zero in the ordinary case."""
+    """Whether calls have to ask for the mode: a number that is zero in the ordinary case."""
 
     #: the mode of the whole process; a wrong one is told when it is first asked for
     process = os.environ.get("D2S_MODE", "static")
@@ -26,7 +27,10 @@ class Modes:
     def change(cls, by: int) -> None:
         with cls.lock:
             cls.special += by
+            mark_unusual(by)
 
+
+mark_unusual(Modes.special)
 
 _block: ContextVar[str | None] = ContextVar("d2s_mode", default=None)
 

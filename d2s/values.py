@@ -42,6 +42,11 @@ class Maybe:
     name: str
 
 
+#: one mark for each reason why calls of static functions take the long way now; every call looks
+#: here, and a list costs less than the attribute of a class
+unusual: list[None] = []
+
+
 class Watching:
     """How many pieces of a graph are being traced now, in all threads; 0 most of the time."""
 
@@ -52,6 +57,15 @@ class Watching:
     def change(cls, by: int) -> None:
         with cls.lock:
             cls.count += by
+            mark_unusual(by)
+
+
+def mark_unusual(by: int) -> None:
+    """Add that many marks, or take them away."""
+    if by > 0:
+        unusual.extend([None] * by)
+    elif by < 0:
+        del unusual[by:]
 
 
 class Stored:

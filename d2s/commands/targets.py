@@ -89,7 +89,8 @@ def _module(place: str) -> Any:
         sys.path.insert(0, "")
         spec = _imported(place, lambda: importlib.util.find_spec(place))
         if spec is None:
-            raise Mistake(f"the import failed: ModuleNotFoundError: No module named {place!r}", place)
+            what = f"ModuleNotFoundError: No module named {place!r}"
+            raise Mistake(f"the import failed: {what}", place)
     elif not path.exists():
         raise Mistake("no such file", place)
     else:

@@ -19,8 +19,9 @@ HELP = "run a function plain and static on generated inputs, and report the firs
 EXAMPLES = f"""\
 {targets.HELP}
 Values, exceptions with their messages, printed text, changed arguments and globals are compared;
-floats up to rounding. The module is loaded twice, so that each function has globals of its own. Named dimensions take several sizes. An input on which the plain function does not end
-in time is passed over.
+floats up to rounding. The module is loaded twice, so that each function has globals of its own.
+Named dimensions take several sizes. An input on which the plain function does not end in time is
+passed over.
 
 examples:
   d2s verify model.py:f --spec "f32[b, 3]"

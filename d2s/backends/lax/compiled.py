@@ -29,7 +29,7 @@ from d2s.backends.lax.keys import Changing, Number, exact_key
 from d2s.backends.lax.nans import checked
 from d2s.backends.lax.needs import needs_value
 from d2s.backends.lax.reach import Reach
-from d2s.backends.lax.reader import Read, reader
+from d2s.backends.lax.reader import MISS, missed
 from d2s.backends.lax.reasons import other_types, spans, why
 from d2s.backends.lax.regions import is_tracer_error
 from d2s.backends.lax.results import Call
@@ -39,7 +39,7 @@ from d2s.errors import Error, StagingError, hide_own_frames
 from d2s.modes import Modes, is_eager
 from d2s.options import PLAIN, Options
 from d2s.recursion import deep
-from d2s.values import Watching
+from d2s.values import Watching, unusual
 
 logger = logging.getLogger("d2s")
 
@@ -60,12 +60,15 @@ class _Numbers:
 class Compiled(Inspected):
     """Callable; one graph per structure and type of what it reaches, rebuilt when that changes."""
 
+    __slots__ = ("runner",)
+
     def __init__(self, original: Any, options: Options = PLAIN) -> None:
         super().__init__(original, options)
         self._entries: dict[tuple[Any, ...], Entry] = {}
-        #: the entry used last and how to find its leaves; the same by the types of the arguments
-        self._last: tuple[Any, Read] = None, _nothing
-        self._recent: dict[tuple[type, ...], tuple[Entry, Read]] = {}
+        #: the entry used last, what runs it, and those for arguments of other types
+        self._last: Entry | None = None
+        self.runner: Any = missed
+        self._recent: dict[tuple[type, ...], Entry] = {}
         self._numbers: dict[tuple[Any, ...], _Numbers] = {}
         self._reach = Reach(self.function)
         self._edge = edge(self.function, len(self.bound), list(self.keywords), options)
@@ -78,28 +81,57 @@ class Compiled(Inspected):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
-            if not (kwargs or Watching.count or Modes.special):
-                entry, read = self._last
-                found = read(args)
-                if found is not None and (entry.is_free or entry.asked()):
-                    leaves, owners = found
-                    if owners:
-                        tracing.owners = owners
-                    try:
-                        result = entry.run(*leaves)
-                    except (Exception, Restart, printing.Asked) as error:
-                        failed: BaseException = error
-                    else:
-                        if owners:
-                            tracing.owners = ()
-                        if type(result) is not Result:
-                            return result
-                        return self._finish(entry, leaves, owners, result)
-                    return self._after(failed, entry, args, leaves, owners)
-            return self._otherwise(args, kwargs)
+            if kwargs or unusual:
+                return self._otherwise(args, kwargs)
+            runner, result, failed = self.runner, None, None
+            try:
+                result = runner(*args)
+            except (Exception, Restart, printing.Asked) as error:
+                failed = error
+            else:
+                if result is MISS:
+                    return self._like_last(args)
+                if type(result) is not Result:
+                    return result
+            return self._ended(runner.entry, args, result, failed)
         except Exception as error:
             hide_own_frames(error)
             raise
+
+    def _ended(
+        self, entry: Entry, args: tuple[Any, ...], result: Any, failed: BaseException | None
+    ) -> Any:
+        """A runner has run the graph; what is left to do needs to know of what."""
+        found = entry.read(args)
+        if found is None:  # somebody has assigned a global; nothing was written yet
+            return self._call_any(args, {})
+        if failed is not None:
+            return self._after(failed, entry, args, *found)
+        return self._finish(entry, *found, result)
+
+    def _like_last(self, args: tuple[Any, ...]) -> Any:
+        """A call like the one before, if it is one; the next one may have a runner."""
+        entry = self._last
+        found = None if entry is None else entry.read(args)
+        if entry is None or found is None or not entry.is_ready():
+            return self._otherwise(args, {})
+        leaves, owners = found
+        if owners:
+            tracing.owners = owners
+        else:
+            entry.take_over()
+        result, failed = None, None
+        try:
+            result = entry.run(*leaves)
+        except (Exception, Restart, printing.Asked) as error:
+            failed = error
+        if failed is not None:
+            return self._after(failed, entry, args, leaves, owners)
+        if owners:
+            tracing.owners = ()
+        if type(result) is not Result:
+            return result
+        return self._finish(entry, leaves, owners, result)
 
     def _after(
         self, failed: BaseException, entry: Entry, args: tuple[Any, ...], leaves: Any, owners: Any
@@ -123,12 +155,12 @@ class Compiled(Inspected):
             args, kwargs = (*self.bound, *args), {**self.keywords, **kwargs}
         if not (kwargs or Watching.count):
             known = self._recent.get(tuple(map(type, args)))
-            found = None if known is None else known[1](args)
-            if known is not None and found is not None and known[0].is_ready(prints=True):
+            found = None if known is None else known.read(args)
+            if known is not None and found is not None and known.is_ready(prints=True):
                 if self._is_direct:
                     self._last = known
                 try:
-                    return self._run(known[0], *found)
+                    return self._run(known, *found)
                 except Restart:
                     self._forget()
         if channels.current() is not None:
@@ -231,18 +263,14 @@ class Compiled(Inspected):
         if kwargs or entry.calls_back or (self._edge is not None and self._edge.marks):
             return
         kinds = tuple(map(type, args))
-        known = self._recent.get(kinds)
-        if known is not None and known[0] is entry:
-            return
-        read = reader(entry.key, entry.places)
-        if read is not None:
-            self._recent[kinds] = entry, read
+        if self._recent.get(kinds) is not entry and entry.is_readable():
+            self._recent[kinds] = entry
             if self._is_direct:
-                self._last = entry, read
+                self._last = entry
 
     def _forget(self) -> None:
         """Keys have other parts now."""
-        self._last = None, _nothing
+        self._last, self.runner = None, missed
         self._recent, self._entries, self._numbers = {}, {}, {}
 
     def _run(self, entry: Entry, leaves: Sequence[Any], owners: Any) -> Any:
@@ -411,10 +439,6 @@ class Compiled(Inspected):
             self._forget()
             self._built.clear()
             self._cache.graphs.clear()
-
-
-def _nothing(args: tuple[Any, ...]) -> None:
-    """No call is known yet."""
 
 
 def _numbers(leaves: Sequence[Any]) -> list[int]:

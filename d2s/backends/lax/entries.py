@@ -11,8 +11,10 @@ import jax
 
 from d2s.backends.lax.channels import Failures
 from d2s.backends.lax.edge import Edge
+from d2s.backends.lax.guards import Guard
 from d2s.backends.lax.inspection import TICKET
 from d2s.backends.lax.reach import Place, Reach
+from d2s.backends.lax.reader import Found, Read, missed, reader, runner, unreadable
 from d2s.backends.lax.reasons import Span
 from d2s.backends.lax.results import Build, Write
 from d2s.backends.lax.watch import Watch
@@ -51,6 +53,8 @@ class Owner(Protocol):
 
     function: Any
     options: Options
+    #: runs the graph of a call like the last one, or gives `MISS`
+    runner: Any
     _edge: Edge | None
     _reach: Reach
 
@@ -97,35 +101,39 @@ class Entry:
         self.needed: tuple[int, ...] = ()
         self.by_value: dict[Any, Entry] = {}
         #: what says whether something has changed that the graphs were built from
-        self.guards: tuple[Callable[[], bool], ...] = ()
+        self.guards: tuple[Guard, ...] = ()
         #: failures come by callbacks, which do not know whose call they are about
         self.calls_back = False
         #: the graph that takes a ticket for what it prints is the one to run
         self.prints = False
         #: no call will be computed again because an integer left its range
         self.is_final = False
-        #: a call is one run of the graph, and nothing that it was built from can change
-        self.is_free = False
-        #: otherwise, what to ask before each
-        self.asked: Callable[[], bool] = self.is_ready
+        #: finds the leaves of arguments that have this key; made when it is first asked for
+        self._read: Read | None = None
+        self._runner: Any = None
+        #: a call is one run of the graph, if only the guards hold
+        self._is_plain = False
+        #: how often what a call has to do has changed
+        self._version = 0
         self.reset()
 
     def replace(self, run: Callable[..., Any]) -> None:
         """Run the graph in another way from now on."""
         self.run = run
+        self._renew()
 
     def is_current(self) -> bool:
         """Whether everything that the graphs were built from still is what it was."""
-        for is_unchanged in self.guards:  # noqa: SIM110 - a generator costs more
-            if not is_unchanged():
+        for guard in self.guards:  # noqa: SIM110 - a generator costs more
+            if not guard.holds():
                 return False
         return True
 
     def watch(self, outside: Watch) -> None:
         """A graph was built from all this."""
-        question = outside.question()
-        if question is not None:
-            self.guards = (*self.guards, question)
+        guard = outside.guard()
+        if guard is not None and guard not in self.guards:
+            self.guards = (*self.guards, guard)
 
     def is_ready(self, prints: bool = False) -> bool:
         """Whether a call is one run of the graph; `prints` says that it may have a ticket."""
@@ -135,9 +143,34 @@ class Entry:
 
     def settle(self) -> None:
         """Say what a call has to do; after graphs were built, and when something is found out."""
-        is_plain = not (self.needed or self.calls_back or self.prints)
-        self.is_free = is_plain and not self.guards
-        self.asked = self.guards[0] if is_plain and len(self.guards) == 1 else self.is_ready
+        self._is_plain = not (self.needed or self.calls_back or self.prints)
+        self._renew()
+
+    def is_readable(self) -> bool:
+        """Whether the leaves of such arguments are found without the walk."""
+        if self._read is None:
+            self._read = reader(self.key, self.places) or unreadable
+        return self._read is not unreadable
+
+    def read(self, args: tuple[Any, ...]) -> Found | None:
+        return None if self._read is None else self._read(args)
+
+    def take_over(self) -> None:
+        """Let calls like the last one go straight to the graph, if that is all they have to do."""
+        version = self._version
+        if self._runner is None:
+            made = runner(self.key, self.places, self.guards, self.run) if self._is_plain else None
+            if made is not None:
+                made.entry = self
+            self._runner = made or missed
+        self.owner.runner = self._runner
+        if self._version != version:  # meanwhile, in another thread
+            self._renew()
+
+    def _renew(self) -> None:
+        """A runner that was made of this is none any more; in this order, for other threads."""
+        self._version += 1
+        self._runner, self.owner.runner = None, missed
 
     def ask_for_prints(self) -> None:
         """The graph that takes a ticket is the one to run."""
@@ -160,6 +193,6 @@ class Entry:
         self.jitted, self.run = self.owner.jitted(plain, self.donated)
         after_ticket = [n + TICKET for n in self.donated]
         self.jitted_printing, self.run_printing = self.owner.jitted(printing_, after_ticket)
-        self.is_free = False
+        self._is_plain = False
         self.guards = ()
-        self.asked = self.is_ready
+        self._renew()

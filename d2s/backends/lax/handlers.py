@@ -31,7 +31,6 @@ from d2s.backends.python import handler_of
 from d2s.errors import Error, Site, StagingError
 from d2s.libraries import is_library_file
 
-
 _NOTHING_FAILS = "nothing in it fails at run time"
 _MAY_FAIL = "what it does may fail at run time"
 

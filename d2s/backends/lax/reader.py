@@ -9,39 +9,95 @@ from __future__ import annotations
 
 import functools
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
 import numpy as np
 
 from d2s.backends.lax.dtypes import fits
+from d2s.backends.lax.guards import Guard
 from d2s.backends.lax.keys import Again, Changing, Contents, Itself, Node, Number, Pairs, Static
 from d2s.backends.lax.places import EMPTY, slot_names
 from d2s.backends.lax.reach import Place
 from d2s.backends.lax.state import ARRAY, is_fresh, number_of
 from d2s.static import METHODS, StaticFunction
 
-Read = Callable[[tuple[Any, ...]], "tuple[tuple[Any, ...], tuple[Any, ...]] | None"]
+#: the leaves of a call, and the objects that they are in
+Found = tuple[tuple[Any, ...], tuple[Any, ...]]
+Read = Callable[[tuple[Any, ...]], Found | None]
 
 #: beyond so many tokens the code would take longer to compile than it saves
 _LONG = 5000
 _NUMBERS = (int, float, complex)
 
 
+#: what a runner gives when something is different
+MISS = object()
+
+
+def missed(*_: Any) -> Any:
+    """The runner of a function that has none."""
+    return MISS
+
+
+def unreadable(args: tuple[Any, ...]) -> None:
+    """The reader of a key that has none."""
+
+
 def reader(key: tuple[Any, ...], places: tuple[Place, ...]) -> Read | None:
     """The reader of a key for calls without keywords; None where there is nothing to gain."""
+    writer = _written(key, places, "None")
+    if writer is None:
+        return None
+    names = _tuple(writer.parameters)
+    leaves = "args" if writer.leaves == writer.parameters else _tuple(writer.leaves)
+    lines = [
+        "def made(args):",
+        f" if len(args) != {len(writer.parameters)}: return None",
+        *([f" {names} = args"] if writer.parameters else []),
+        *writer.lines,
+        f" return {leaves}, {_tuple(writer.owners)}",
+    ]
+    read: Read = _made(lines, writer.constants)
+    return read
+
+
+def runner(
+    key: tuple[Any, ...], places: tuple[Place, ...], guards: Sequence[Guard], graph: Any
+) -> Any:
+    """A reader that runs the graph as well, or gives `MISS`; only where no object is an owner."""
+    writer = _written(key, places, "MISS")
+    if writer is None or writer.owners:
+        return None
+    space = {**writer.constants, "MISS": MISS, "graph": graph}
+    for guard in guards:
+        space |= guard.names
+    given = "".join(f"{name}=MISS, " for name in writer.parameters)
+    lines = [
+        f"def made({given}*rest):",
+        " if rest: return MISS",
+        *writer.lines,
+        *(f" if not ({guard.test}): return MISS" for guard in guards),
+        f" return graph({', '.join(writer.leaves)})",
+    ]
+    return _made(lines, space)
+
+
+def _written(key: tuple[Any, ...], places: tuple[Place, ...], miss: str) -> _Writer | None:
     if len(key) > _LONG:
         return None
-    writer = _Writer(key)
+    writer = _Writer(key, miss)
     try:
         writer.write(places)
     except _NotWorthIt:
         return None
-    space: dict[str, Any] = writer.constants
-    exec(compile("\n".join(writer.lines), "<d2s reader>", "exec"), space)
-    read: Read = space["read"]
-    return read
+    return writer
+
+
+def _made(lines: list[str], space: dict[str, Any]) -> Any:
+    exec(compile("\n".join(lines), "<d2s reader>", "exec"), space)
+    return space["made"]
 
 
 class _NotWorthIt(Exception):
@@ -49,21 +105,24 @@ class _NotWorthIt(Exception):
 
 
 class _Writer:
-    def __init__(self, key: tuple[Any, ...]) -> None:
+    def __init__(self, key: tuple[Any, ...], miss: str) -> None:
         self._tokens: Iterator[Any] = iter(key)
+        self._miss = miss
         self.constants: dict[str, Any] = {"A": ARRAY, "EMPTY": EMPTY, "fits": fits}
         self.constants["is_number"] = _is_number
-        self.lines = ["def read(args):"]
-        self._leaves: list[str] = []
+        #: the names of the arguments, and what goes on from there
+        self.parameters: list[str] = []
+        self.lines: list[str] = []
+        self.leaves: list[str] = []
+        self.owners: list[str] = []
         self._changing: list[str] = []
-        self._owners: list[str] = []
         self._distinct: list[str] = []
         self._count = 0
-        #: the names of the arguments, when they have some
-        self._unpacked = ""
 
     def write(self, places: tuple[Place, ...]) -> None:
-        self._value("args")
+        self.parameters = [self._name() for _ in range(next(self._tokens).names)]
+        for name in self.parameters:
+            self._value(name)
         names, values = next(self._tokens), next(self._tokens)
         assert names.names == values.names == 0, "no keywords"
         for place in places:
@@ -76,10 +135,7 @@ class _Writer:
         if len(self._distinct) > 1:
             ids = ", ".join(f"id({name})" for name in self._distinct)
             self._unless(f"len({{{ids}}}) == {len(self._distinct)}")
-        leaves = _tuple([*self._leaves, *self._changing])
-        if leaves == self._unpacked:
-            leaves = "args"
-        self.lines.append(f" return {leaves}, {_tuple(self._owners)}")
+        self.leaves += self._changing
 
     def _name(self) -> str:
         self._count += 1
@@ -91,10 +147,10 @@ class _Writer:
         return name
 
     def _unless(self, test: str) -> None:
-        self.lines.append(f" if not ({test}): return None")
+        self.lines.append(f" if not ({test}): return {self._miss}")
 
     def _owner(self, name: str) -> None:
-        self._owners.append(name)
+        self.owners.append(name)
         self._distinct.append(name)
 
     def _value(self, name: str) -> None:
@@ -102,9 +158,9 @@ class _Writer:
         kind = type(token)
         if token is ARRAY:
             self._unless(f"type({name}) is A")
-            self._leaves.append(name)
+            self.leaves.append(name)
         elif kind is Again:
-            self._unless(f"{name} is {self._owners[token.exact]}")
+            self._unless(f"{name} is {self.owners[token.exact]}")
         elif kind is Changing:
             self._unless(f"is_number({name}, {self._constant(token.exact)})")
             self._changing.append(name)
@@ -120,11 +176,11 @@ class _Writer:
             self._node(name, token)
         elif token in _NUMBERS:
             self._number(name, token)
-            self._leaves.append(name)
+            self.leaves.append(name)
         elif token is np.ndarray:
             self._unless(f"type({name}) is {self._constant(np.ndarray)}")
             self._owner(name)
-            self._leaves.append(name)
+            self.leaves.append(name)
         else:
             raise _NotWorthIt  # under a transformation, or NumPy's scalars
 
@@ -137,8 +193,7 @@ class _Writer:
         if is_fresh(kind):
             self._unless(f"type({name}) is {self._constant(kind)}")
             return
-        if kind is not tuple or name != "args":
-            self._unless(f"type({name}) is {self._constant(kind)}")
+        self._unless(f"type({name}) is {self._constant(kind)}")
         if kind in METHODS:
             self._unless(f"{name}.__func__ is {self._constant(names)}")
             self._part(f"{name}.__self__")
@@ -155,9 +210,6 @@ class _Writer:
             if kind is list:
                 self._owner(name)
             self._unless(f"len({name}) == {names}")
-            if name == "args" and names:
-                self._arguments(names)
-                return
             for n in range(names):
                 self._part(f"{name}[{n}]")
         elif kind is deque:
@@ -176,13 +228,6 @@ class _Writer:
         else:
             self._owner(name)
             self._attributes(name, kind, names)
-
-    def _arguments(self, count: int) -> None:
-        parts = [self._name() for _ in range(count)]
-        self._unpacked = _tuple(parts)
-        self.lines.append(f" {self._unpacked} = args")
-        for part in parts:
-            self._value(part)
 
     def _part(self, expression: str) -> None:
         name = self._name()

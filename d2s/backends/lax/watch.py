@@ -13,13 +13,14 @@ import functools
 import sys
 import types
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 import jax
 import numpy as np
 
 from d2s.backends.lax.appended import Recorder
+from d2s.backends.lax.guards import FUNCTION_PARTS, Guard
 from d2s.backends.lax.mentions import attribute_names_of, global_names
 from d2s.backends.lax.places import (
     EMPTY,
@@ -44,7 +45,6 @@ from d2s.values import Maybe
 
 _ATOMS = (str, bytes, int, float, complex, bool, type(None), types.ModuleType, range, slice)
 _METHODS = (types.BuiltinMethodType, types.MethodWrapperType, types.MethodType)
-_FUNCTION_PARTS = ("__code__", "__defaults__", "__kwdefaults__")
 
 #: where lists, dicts and sets were last changed by a method, while graphs are built
 changes: dict[int, Site] = {}
@@ -251,34 +251,17 @@ class Watch:
             if space.get(name, EMPTY) is not before:
                 yield GlobalName(space, name), before
         for function, *parts in self._functions:
-            held = dict(zip(_FUNCTION_PARTS, parts, strict=True))
+            held = dict(zip(FUNCTION_PARTS, parts, strict=True))
             if not is_unchanged(function, held):
                 yield function, held
 
     def is_unchanged(self) -> bool:
         return next(self.changed(), None) is None
 
-    def question(self) -> Callable[[], bool] | None:
-        """The same as code, for every call of a static function; None if nothing can change."""
-        known: dict[str, Any] = {"EMPTY": EMPTY, "is_unchanged": is_unchanged}
-        known["held"] = cell_contents
-
-        def of(value: Any) -> str:
-            name = f"v{len(known)}"
-            known[name] = value
-            return name
-
-        tests = [f"{of(space)}.get({n!r}, EMPTY) is {of(v)}" for space, n, v in self._names]
-        for function, *parts in self._functions:
-            name = of(function)
-            tests += [f"{name}.{n} is {of(p)}" for n, p in zip(_FUNCTION_PARTS, parts, strict=True)]
-        for owner, before in self._snapshots:
-            ask = "held({}) is {}" if type(owner) is types.CellType else "is_unchanged({}, {})"
-            tests.append(ask.format(of(owner), of(before)))
-        if not tests:
-            return None
-        question: Callable[[], bool] = eval(f"lambda: {' and '.join(tests)}", known)
-        return question
+    def guard(self) -> Guard | None:
+        """What asks the same on every call of a static function; None if nothing can change."""
+        held = self._names, self._functions, self._snapshots
+        return Guard(*held) if any(held) else None
 
     def label(self, owner: Any) -> str:
         """What a user calls the thing that changed."""
