@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import pytest
 
 import d2s
-from d2s.backends.lax import loops
+from d2s.backends.lax import loops, outlook
 
 from .differential.harness import check
 from .test_parser import edit, load
@@ -246,9 +246,12 @@ def traces_of(function: Any, monkeypatch: pytest.MonkeyPatch) -> int:
         count += 1
         return trace(*args, **kwargs)
 
-    monkeypatch.setattr(loops, "trace", counted)
+    for module in (loops, outlook):
+        monkeypatch.setattr(module, "trace", counted)
     d2s.to_static(function)(jnp.float32(1))
-    monkeypatch.setattr(loops, "trace", trace)
+    for module in (loops, outlook):
+        monkeypatch.setattr(module, "trace", trace)
+    assert count
     return count
 
 

@@ -9,7 +9,7 @@ from d2s import manual
 from d2s.commands.mistakes import Mistake
 from d2s.commands.parsers import declare
 from d2s.commands.targets import HELP as TARGETS
-from d2s.commands.targets import add_specs, load, static_of
+from d2s.commands.targets import add_sizes, add_specs, load, static_of
 from d2s.commands.use import call
 from d2s.errors import CODES
 
@@ -36,6 +36,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "target", nargs="?", metavar="CODE|FILE.py:NAME", help="an error code, or a function"
     )
     add_specs(parser)
+    add_sizes(parser)
     parser.add_argument(
         "--format",
         choices=("text", "json", "html"),

@@ -12,8 +12,8 @@ from d2s import deploy
 from d2s.commands.mistakes import Mistake
 from d2s.commands.parsers import declare
 from d2s.commands.targets import HELP as TARGETS
+from d2s.commands.targets import add_specs, load
 from d2s.commands.targets import arguments as parsed
-from d2s.commands.targets import load
 from d2s.errors import Error
 from d2s.specs import Spec
 
@@ -36,15 +36,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Declare the command and its arguments."""
     parser = declare(commands, "export", HELP, EXAMPLES)
     parser.add_argument("target", metavar="FILE.py:NAME", help="the function to save")
-    parser.add_argument(
-        "--spec",
-        dest="specs",
-        metavar="SPEC",
-        nargs="+",
-        action="extend",
-        default=[],
-        help='what the arguments look like, in order: "f32[b, 784]" int',
-    )
+    add_specs(parser)
     parser.add_argument(
         "--constraint",
         dest="constraints",

@@ -27,3 +27,12 @@ def add_paths(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "paths", nargs="+", type=Path, metavar="FILE|DIR", help="a Python file, or a tree of them"
     )
+
+
+def add_many(
+    parser: argparse.ArgumentParser, flag: str, dest: str, metavar: str, help: str
+) -> None:
+    """Declare an option that takes several words, and may be given several times."""
+    parser.add_argument(
+        flag, dest=dest, metavar=metavar, nargs="+", action="extend", default=[], help=help
+    )

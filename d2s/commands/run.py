@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from d2s.commands.mistakes import Mistake
-from d2s.commands.parsers import declare
+from d2s.commands.parsers import add_many, declare
 from d2s.commands.saved import argument, arrays, load
 from d2s.errors import Error
 
@@ -35,15 +35,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Declare the command and its arguments."""
     parser = declare(commands, "run", HELP, EXAMPLES)
     parser.add_argument("file", metavar="FILE.d2s", help="what d2s export or d2s.save has written")
-    parser.add_argument(
-        "--input",
-        dest="inputs",
-        metavar="INPUT",
-        nargs="+",
-        action="extend",
-        default=[],
-        help="the arguments, in order or by name",
-    )
+    add_many(parser, "--input", "inputs", "INPUT", "the arguments, in order or by name")
     parser.add_argument("--method", metavar="NAME", help="of an object, which method to call")
     parser.add_argument("-o", "--output", metavar="FILE.npz", help="where the arrays go")
     parser.add_argument(

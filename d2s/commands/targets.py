@@ -14,6 +14,7 @@ from typing import Any
 
 from d2s import api, specs
 from d2s.commands.mistakes import Mistake
+from d2s.commands.parsers import add_many
 from d2s.errors import Error
 from d2s.static import StaticFunction
 
@@ -30,27 +31,16 @@ def add_target(parser: argparse.ArgumentParser) -> None:
     """Declare the function and the arguments of a command that looks at one function."""
     parser.add_argument("target", metavar="FILE.py:NAME", help="the function to look at")
     add_specs(parser)
+    add_sizes(parser)
 
 
 def add_specs(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--spec",
-        dest="specs",
-        metavar="SPEC",
-        nargs="+",
-        action="extend",
-        default=[],
-        help='what the arguments look like, in order: "f32[b, 784]" int flag=True',
-    )
-    parser.add_argument(
-        "--size",
-        dest="sizes",
-        metavar="NAME=N",
-        nargs="+",
-        action="extend",
-        default=[],
-        help="the sizes of named dimensions; otherwise 4",
-    )
+    what = 'what the arguments look like, in order: "f32[b, 784]" int flag=True'
+    add_many(parser, "--spec", "specs", "SPEC", what)
+
+
+def add_sizes(parser: argparse.ArgumentParser) -> None:
+    add_many(parser, "--size", "sizes", "NAME=N", "the sizes of named dimensions; otherwise 4")
 
 
 def load(target: str) -> Any:

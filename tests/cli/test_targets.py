@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from d2s.cli import main
+from d2s.verification import Outcome, difference
 
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = """\
@@ -213,6 +214,47 @@ def test_objects_that_change_are_verified(here, capsys, name):
     """Plain and static must not see what the other one has done to the object."""
     assert run("verify", f"model.py:{name}", "--spec", "f32[3]", "--runs", "6") == 0
     assert "6 inputs: plain and static agree" in capsys.readouterr().out
+
+
+STATEFUL = """
+count = 0
+log = []
+
+
+class Large(Exception):
+    pass
+
+
+def step(x):
+    global count
+    count += 1
+    log.append(count)
+    if x > 1:
+        raise Large(count)
+    return x + count
+
+
+def writes(x):
+    global count
+    count += 1
+    x = x.copy()
+    x[0] = count
+    return x.sum()
+"""
+
+
+@pytest.mark.parametrize("place", ["stateful.py", "stateful"])
+def test_globals_are_those_of_each_side(here, capsys, place):
+    (here / "stateful.py").write_text(STATEFUL)
+    assert run("verify", f"{place}:step", "--spec", "f32", "--runs", "6") == 0
+    assert "6 inputs: plain and static agree" in capsys.readouterr().out
+    assert run("verify", f"{place}:writes", "--spec", "f32[3]", "--runs", "6") == 0
+
+
+def test_a_difference_in_the_globals_is_one():
+    one, other = (Outcome(1, None, "", (), {"log": [1, n]}) for n in (2, 3))
+    assert difference(one, other).startswith("the globals afterwards['log'][1]\n")
+    assert not difference(one, one)
 
 
 def test_the_options_of_the_function_count(here, capsys):

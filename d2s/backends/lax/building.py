@@ -11,17 +11,12 @@ import jax.numpy as jnp
 
 from d2s import record, settings
 from d2s.backends.lax import aliases, channels, printing
+from d2s.backends.lax.after_failure import keep_transient
 from d2s.backends.lax.channels import Failures, Halt, Scope
 from d2s.backends.lax.dtypes import type_of
 from d2s.backends.lax.entries import Entry, Result, ResultInfo
 from d2s.backends.lax.inspection import shown
-from d2s.backends.lax.regions import (
-    Escaped,
-    is_raised_by_user,
-    is_tracer_error,
-    keep_transient,
-    trace,
-)
+from d2s.backends.lax.regions import Escaped, is_raised_by_user, is_tracer_error, trace
 from d2s.backends.lax.results import Build, Results, Write, all_leaves, only_leaf
 from d2s.backends.lax.trees import Out
 from d2s.backends.lax.twins import Twins

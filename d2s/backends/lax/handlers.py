@@ -13,17 +13,16 @@ from typing import Any
 import jax.numpy as jnp
 
 from d2s.backends.lax import channels, notes
+from d2s.backends.lax.after_failure import at_failure, select
 from d2s.backends.lax.branches import cond
 from d2s.backends.lax.channels import Halt, Scope
 from d2s.backends.lax.places import WHOLE, Slot
 from d2s.backends.lax.regions import (
-    at_failure,
     failures,
     is_internal,
     is_raised_by_user,
     is_traced,
     scalar_predicate,
-    select,
 )
 from d2s.backends.lax.watch import Watch
 from d2s.backends.protocol import Handler, Thunk

@@ -12,8 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from d2s.backends.lax import aliases, branches, channels
+from d2s.backends.lax.after_failure import select
 from d2s.backends.lax.dtypes import NUMBERS, Mismatch, cast, is_dynamic, is_symbolic, type_of
-from d2s.backends.lax.regions import is_traced, select
+from d2s.backends.lax.regions import is_traced
 from d2s.errors import SliceLength, StagingError
 from d2s.items import Item
 from d2s.values import Window

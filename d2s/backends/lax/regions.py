@@ -20,17 +20,15 @@ from jax._src.core import InconclusiveDimensionOperation
 from jax.extend.core import Var, jaxprs_in_params, take_current_trace
 
 from d2s.backends.lax import aliases, channels, overflow
-from d2s.backends.lax.blame import difference
-from d2s.backends.lax.boxes import Taking, View, build, known, opened
+from d2s.backends.lax.after_failure import at_failure, keep_transient
+from d2s.backends.lax.boxes import Taking, View, build, known
 from d2s.backends.lax.channels import Failures, Halt, Scope, is_position
 from d2s.backends.lax.dtypes import Type, cast, type_of, type_of_aval
 from d2s.backends.lax.graphs import graph_of
-from d2s.backends.lax.places import WHOLE, Slot
+from d2s.backends.lax.places import Slot
 from d2s.backends.lax.trees import (
     FILLER,
-    Difference,
     Filler,
-    Join,
     Joined,
     Known,
     Out,
@@ -485,86 +483,6 @@ def _outer(tracer: Any) -> Any:
     """The tracer itself when it belongs to the graph around; None when this region made it."""
     with take_current_trace() as innermost:
         return None if tracer._trace is innermost else tracer
-
-
-def keep_transient(scope: Scope, changed: set[tuple[int, Any]]) -> None:
-    """Shared names that have their old value again, but had another when a failure happened."""
-    found: dict[tuple[int, Any], Slot] = {}
-    for _, values in scope.snapshots:
-        for identity, (slot, then) in values.items():
-            is_old = identity not in changed and (identity[0], WHOLE) not in changed
-            if is_old and slot.key is not WHOLE and (not slot.is_there or slot.get() is not then):
-                found[identity] = slot
-    if not found:
-        return
-    seen = channels.seen_after_failure(scope)
-    for slot in found.values():
-        if seen.knows(slot.holder):
-            if not slot.is_there:
-                raise _other_size(scope, Slot(slot.owner, WHOLE))
-            slot.set(at_failure(scope, slot, slot.get()))
-
-
-def at_failure(scope: Scope, slot: Slot, now: Any) -> Any:
-    """What a handler sees in a shared name: its value when the first failure happened."""
-    with aliases.given_back():
-        for code, values in reversed(scope.snapshots):
-            if slot.identity in values:
-                then = values[slot.identity][1]
-                if slot.key is WHOLE:
-                    owned = [(s.key, v) for s, v in values.values() if s.owner is slot.owner]
-                    held = {key: part for key, part in owned if key is not WHOLE}
-                    if len(held) != len(now) and not _is_seen(scope, slot):
-                        continue
-                    then = held if isinstance(now, dict) else list(held.values())
-                    now = _grown(code, then, now, scope, slot)
-                else:
-                    now = select(code != 0, then, now)
-    return now
-
-
-def _grown(code: Any, then: Any, now: Any, scope: Scope, slot: Slot) -> Any:
-    if len(then) == len(now):
-        return select(code != 0, opened(then), opened(now))
-    raise _other_size(scope, slot)
-
-
-def _is_seen(scope: Scope, slot: Slot) -> bool:
-    return channels.seen_after_failure(scope).knows(slot.holder)
-
-
-def _other_size(scope: Scope, slot: Slot) -> StagingError:
-    named = isinstance(scope.watch, Watch)
-    label = scope.watch.label_of(slot) if named else f"a {type(slot.holder).__name__}"
-    return StagingError(
-        f"{label} gets more or fewer entries where a failure at run time could be caught",
-        code="D2S024",
-        site=channels.change_of(slot.owner),
-        fix="entries that are there before the `try`, or an array of fixed size and a counter",
-    )
-
-
-def select(test: Any, one: Any, other: Any) -> Any:
-    """One of two values without a branch; both are there already."""
-    joining = Join()
-    try:
-        tree = joining.join(known(one, {}), known(other, {}))
-    except Difference as found:
-        what = "after a failure|otherwise"
-        raise difference(found, [], found.path, what, channels.where()) from None
-
-    def pick(leaf: Any) -> Any:
-        if not isinstance(leaf, Joined):
-            return leaf
-        a, b = leaf.sides
-        if isinstance(a, Filler) or isinstance(b, Filler):
-            return cast(b if isinstance(a, Filler) else a, leaf.type)
-        return cast(jnp.where(test, cast(a, leaf.type), cast(b, leaf.type)), leaf.type)
-
-    memo: dict[Any, Any] = {}
-    picked = build(tree, pick, memo)
-    channels.joined([*joining.replaced, *(memo[n] for n in joining.aliased if n in memo)])
-    return picked
 
 
 def leaf_value(side: Any, outs: list[Any], kind: Type) -> Any:

@@ -18,12 +18,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from d2s.backends.lax.after_failure import at_failure
 from d2s.backends.lax.blame import made_or_returned
 from d2s.backends.lax.channels import Scope
 from d2s.backends.lax.dtypes import NUMBERS, is_dynamic
 from d2s.backends.lax.places import EMPTY, Slot, own_dict, slot_names
 from d2s.backends.lax.reach import Place
-from d2s.backends.lax.regions import at_failure
 from d2s.backends.lax.state import (
     attribute_names,
     delete_raw,

@@ -1,0 +1,123 @@
+"""Whether the test of a loop will be a run-time value, before a trip of it has run."""
+
+from __future__ import annotations
+
+import dis
+from collections.abc import Callable
+from typing import Any
+
+from d2s.backends.lax import channels
+from d2s.backends.lax.boxes import boxed
+from d2s.backends.lax.dtypes import (
+    NUMBERS,
+    type_of,
+)
+from d2s.backends.lax.regions import (
+    is_internal,
+    is_traced,
+    trace,
+)
+from d2s.backends.lax.trees import (
+    Box,
+    Difference,
+    Filler,
+    Out,
+    children,
+    leaves,
+    map_leaves,
+)
+from d2s.backends.lax.trips import Hole, State, given
+from d2s.backends.lax.unrolled import as_tuple
+from d2s.backends.lax.watch import Watch
+
+Body = Callable[..., Any]
+
+
+def reaches_traced(watch: Watch) -> bool:
+    return any(is_traced(value) for value in watch.reached())
+
+
+def becomes_traced(test: Body, body: Body, state: State, watch: Watch) -> bool:
+    """Whether the test is, or will be, a run-time value: tried on abstract values, undone."""
+    plan = [boxed(value) for value in state]
+    for _ in range(len(leaves(plan)) + 2):
+        holes: list[Hole] = []
+
+        def hole(leaf: Any, holes: list[Hole] = holes) -> Any:
+            if isinstance(leaf, Hole):
+                holes.append(leaf)
+            elif is_traced(leaf):
+                leaf = Hole(leaf, type_of(leaf))
+                holes.append(leaf)
+            return leaf
+
+        plan = map_leaves(hole, plan)
+
+        def run(*inputs: Any, plan: list[Any] = plan, holes: list[Hole] = holes) -> Any:
+            values = given(plan, holes, inputs)
+            go = test(*values)
+            if is_traced(go) or not go:
+                return go, values
+            return go, as_tuple(body(*values), len(values))
+
+        try:
+            with channels.trial():
+                region = trace(run, [h.type for h in holes], watch)
+        except Exception as error:
+            if is_internal(error):
+                return False  # Python's own loop will say it better, if it is reached at all
+            raise
+        if isinstance(region.value, Filler):
+            return False
+        go, after = region.value
+        if isinstance(go, Out):
+            return True
+        if not go:
+            return False
+        if region.code is not None and (
+            _is_constant(test) or (not region.slots and _is_same(plan, list(after)))
+        ):
+            return True  # only a failure at run time ends it
+        try:
+            grown = _tracedness(plan, list(after))
+        except Difference:
+            return False
+        if grown is None:
+            return False
+        plan = grown
+    return False
+
+
+def _is_constant(test: Body) -> bool:
+    """``while True``: the test reads nothing."""
+    loads = ("LOAD_FAST", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_CLOSURE")
+    return not any(i.opname.startswith(loads) for i in dis.get_instructions(test.__code__))
+
+
+def _is_same(now: Any, later: Any) -> bool:
+    """Whether an iteration leaves the state as it was, but for run-time values."""
+    if isinstance(now, Hole) or isinstance(later, Out):
+        return isinstance(now, Hole)
+    one, other = children(now), children(later)
+    if one is None or other is None:
+        return now is later or (type(now) in NUMBERS and type(now) is type(later) and now == later)
+    return len(one[0]) == len(other[0]) and all(
+        _is_same(a, b) for (_, a), (_, b) in zip(one[0], other[0], strict=True)
+    )
+
+
+def _tracedness(plan: list[Any], after: list[Any]) -> list[Any] | None:
+    """The plan with leaves that an iteration made run-time values; None when there are no more."""
+    grown = [_grown(now, later) for now, later in zip(plan, after, strict=True)]
+    return None if all(a is b for a, b in zip(grown, plan, strict=True)) else grown
+
+
+def _grown(now: Any, later: Any) -> Any:
+    if isinstance(later, Out):
+        return now if isinstance(now, Hole | Box) else Hole(now, later.type)
+    one, other = children(now), children(later)
+    if one is None or other is None or len(one[0]) != len(other[0]):
+        return now
+    parts = [_grown(a, b) for (_, a), (_, b) in zip(one[0], other[0], strict=True)]
+    same = all(a is b for a, (_, b) in zip(parts, one[0], strict=True))
+    return now if same else one[1](parts)
