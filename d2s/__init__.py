@@ -37,6 +37,7 @@ from d2s.ops import cond as cond
 from d2s.ops import delete as delete
 from d2s.ops import fn as fn
 from d2s.ops import for_loop as for_loop
+from d2s.ops import in_ as in_
 from d2s.ops import items as items
 from d2s.ops import manager as manager
 from d2s.ops import not_ as not_

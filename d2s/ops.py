@@ -116,6 +116,11 @@ def not_(operand: Any) -> Any:
     return active().not_(operand)
 
 
+def in_(item: Any, container: Any) -> Any:
+    """`in`: whether one of several is equal may be known only at run time."""
+    return active().in_(item, container)
+
+
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq,
     "!=": operator.ne,
@@ -125,8 +130,8 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     ">=": operator.ge,
     "is": lambda left, right: _is(left, right),
     "is not": lambda left, right: not _is(left, right),
-    "in": lambda item, container: item in container,
-    "not in": lambda item, container: item not in container,
+    "in": lambda item, container: in_(item, container),
+    "not in": lambda item, container: not_(in_(item, container)),
 }
 
 

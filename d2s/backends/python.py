@@ -140,6 +140,9 @@ class PythonBackend:
     def not_(self, operand: Any) -> Any:
         return not operand
 
+    def in_(self, item: Any, container: Any) -> Any:
+        return item in container
+
     def observe(self, name: str, line: int, value: Any, tell: Callable[[Seen], None]) -> None:
         tell(Seen(name, line, value))
 

@@ -1,9 +1,14 @@
 """A chained comparison evaluates every operand at most once, and stops where Python stops.
 
+`in` alone asks Python for a truth, which a run-time value does not have yet.
+
 >>> from d2s.pipeline import example
 >>> print(example('def f(x): return 0 < g(x) <= 3'))
 def f(x):
     return d2s.compare(0, '<', d2s.fn(g)(x), '<=', lambda: 3)
+>>> print(example('def f(x): return x in (1, 2) or x not in s'))
+def f(x):
+    return d2s.or_(d2s.in_(x, (1, 2)), lambda: d2s.not_(d2s.in_(x, s)))
 """
 
 from __future__ import annotations
@@ -30,11 +35,13 @@ SYMBOLS = {
 
 
 class Compare(Converter):
-    """Comparisons with more than one operator."""
+    """Comparisons with more than one operator, and `in`."""
 
     def visit_Compare(self, node: gast.Compare) -> gast.expr:
         flags = any(is_flag(value) for value in (node.left, *node.comparators))
         identity = flags and any(isinstance(op, gast.Is | gast.IsNot) for op in node.ops)
+        if len(node.ops) == 1 and isinstance(node.ops[0], gast.In | gast.NotIn):
+            return self._membership(node)
         if (len(node.ops) == 1 and not identity) or is_python_bool(node):
             return node
         if self.context.in_expression and any(binds(value) for value in node.comparators[1:]):
@@ -44,3 +51,12 @@ class Compare(Converter):
         parts = {f"value{n}": value for n, value in enumerate(values)}
         chain = ", ".join(f"{SYMBOLS[type(op)]!r}, value{n}" for n, op in enumerate(node.ops))
         return quote_expression(f"d2s.compare(left, {chain})", node, left=node.left, **parts)
+
+    def _membership(self, node: gast.Compare) -> gast.expr:
+        item, (container,) = node.left, node.comparators
+        if isinstance(item, gast.Constant) and isinstance(item.value, str):
+            return node  # no run-time value is equal to a text
+        text = "d2s.in_(item, container)"
+        if isinstance(node.ops[0], gast.NotIn):
+            text = f"d2s.not_({text})"
+        return quote_expression(text, node, item=item, container=container)

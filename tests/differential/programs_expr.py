@@ -234,3 +234,87 @@ def ternary_picks_a_function(x):
 def lambda_with_ternary(x):
     f = lambda v, w=2.0: v * w if v > 0 else v - w
     return f(x) + f(-x, 3.0)
+
+
+# --- in ------------------------------------------------------------------------------------------
+
+
+@case((1,), (3,), (2,))
+def in_a_tuple(x):
+    if x in (1, 2):
+        return x * 10
+    return x
+
+
+@case((1,), (3,), (4,))
+def not_in_a_list_with_run_time_values(x):
+    found = [x + 1, 3, x * 2]
+    return (x not in found) + (4 in found) * 2
+
+
+@case((1,), (3,), (-2,), (8,))
+def in_a_range(x):
+    return (x in range(4)) + (x in range(8, -3, -5)) * 2 + (x in range(0)) * 4
+
+
+@case((1, 3), (3, 3), (-1, 5), (2, 0), (5, -2))
+def in_a_range_with_run_time_ends(x, n):
+    up, down = range(1, n, 2), range(n, -3, -2)
+    return (x in range(n)) + (x in up) * 2 + (x not in down) * 4
+
+
+@case((1.0,), (2.5,), (float("nan"),))
+def in_with_floats(x):
+    held = (x,)
+    return (x in (1, 2)) + (x in range(1, 4)) * 2 + (x in held) * 4
+
+
+@case((1,), (5,))
+def in_a_loop_until_the_end(x):
+    steps = 0
+    while x not in (7, 9):
+        x += 2
+        steps += 1
+    return steps, x
+
+
+@case((1,), (5,))
+def in_nothing(x):
+    return x in (), x in [], x not in ()
+
+
+@case((1,), (5,))
+def in_of_other_things(x):
+    return x in ("a", None, "b"), "a" in {"a": x}, None in (x, None), x in (x,)
+
+
+@case((1,), (4,), error_ok=codes.TRUTH)
+def in_a_set_of_numbers(x):
+    if x in {1, 2} or x in {4: "four"}:
+        return x
+    return -x
+
+
+@case((1,), (4,))
+def chained_with_in(x):
+    return 0 < x in (1, 2, 3)
+
+
+@case((jnp.arange(4), 2), (jnp.arange(4), 7))
+def in_an_array(values, x):
+    return x if x in values else -x
+
+
+class Odd:
+    def __contains__(self, item):
+        return item % 2 == 1
+
+
+@case((3,), (4,), error_ok=codes.TRUTH)
+def in_an_object(x):
+    return x in Odd()
+
+
+@case((3,), (4,))
+def in_filters(x):
+    return [n for n in (1, 2, 3) if n not in (1, 5)], any(x in (n, n + 1) for n in (1, 3))

@@ -1,6 +1,7 @@
 """Programs whose state is in entries and attributes of objects."""
 
 import jax.numpy as jnp
+import numpy as np
 
 from . import codes
 from .harness import case
@@ -505,3 +506,15 @@ def raised_again_after_work(x):
         done[0] = x
         raise
     return done[0]
+
+
+class Totals:
+    def __init__(self):
+        self.sums = np.zeros(3)
+
+
+@case((1.0,), (2.0,), error_ok=("D2S024",))
+def numpy_attribute_that_grows_in_place(x):
+    held = Totals()
+    held.sums += x
+    return held.sums.sum()

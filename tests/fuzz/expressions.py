@@ -365,7 +365,8 @@ def is_none(w: Writer) -> str:
 
 @expression("bool", "in", 0.3)
 def contained(w: Writer) -> str:
-    return f"({w.rng.randint(0, 4)} in (1, 2))"
+    of = w.rng.choice(["(1, 2)", "[<int>, 3]", "(<int>, <float>)", "range(4)", "range(<int>)"])
+    return w.fill(f"(<int> {w.rng.choice(['in', 'not in'])} {of})")
 
 
 @expression("float", "int as float", 0.6)

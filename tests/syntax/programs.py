@@ -110,6 +110,12 @@ def chained(x):
     return 0 < x < 2
 
 
+@row(ONE, group="Conditions", says="one comparison with each entry")
+def membership(x):
+    """`x in (a, b)`, in a list or a `range`"""
+    return x in (1, 2)
+
+
 @row(ONE, None, group="Conditions", says="Python")
 def is_none(x, mask):
     """`is`, `is not`, `in` on Python values"""

@@ -35,6 +35,7 @@ from d2s.backends.lax.builtin_calls import BUILTINS, OPERATORS, power, refuse_un
 from d2s.backends.lax.casts import has_traced, refuse
 from d2s.backends.lax.compiled import Compiled
 from d2s.backends.lax.math_calls import MATH
+from d2s.backends.lax.membership import is_in
 from d2s.backends.lax.notes import note
 from d2s.backends.lax.numpy_calls import call_for, method_for
 from d2s.backends.lax.sequences import refuse_outer_iterator
@@ -138,6 +139,9 @@ class LaxBackend(PythonBackend):
         if self.is_traced(operand):
             return ~regions.scalar_predicate(operand)
         return not operand
+
+    def in_(self, item: Any, container: Any) -> Any:
+        return is_in(item, container) if self.staging() else item in container
 
     def observe(self, name: str, line: int, value: Any, tell: Callable[[Seen], None]) -> None:
         if not self.staging():

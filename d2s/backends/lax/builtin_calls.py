@@ -27,6 +27,7 @@ from d2s.backends.lax.casts import (
 )
 from d2s.backends.lax.dtypes import cast, is_dynamic, is_symbolic, type_of
 from d2s.backends.lax.effects import Effects
+from d2s.backends.lax.membership import is_in
 from d2s.backends.lax.regions import is_internal, is_traced, scalar_predicate
 from d2s.backends.lax.sequences import Enumerate, Fresh, Range, Reversed, Sequence, Zip, as_sequence
 from d2s.backends.lax.text_calls import TEXTS, refuse_unseen_print
@@ -312,6 +313,7 @@ BUILTINS: dict[Any, Call] = {
 #: functions of `operator` that ask a value more than its own operators would
 OPERATORS: dict[Any, Call] = {
     operator.abs: _abs,
+    operator.contains: lambda container, item: is_in(item, container),
     operator.index: index,
     operator.ipow: power,
     operator.not_: lambda value: ~to_bool(value) if is_traced(value) else not value,

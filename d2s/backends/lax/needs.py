@@ -20,6 +20,13 @@ def needs_value(error: Exception) -> StagingError:
             site=site,
             fix=f"`@d2s.convert` above the definition of {site.function}, if it is plain Python",
         )
+    if "does not support ufuncs" in first:
+        return StagingError(
+            "a NumPy array gets run-time values in place",
+            code="D2S024",
+            site=site,
+            fix="jnp.zeros(...) and the like instead of np.zeros(...), or `a = a + x` for `a += x`",
+        )
     return StagingError(
         f"a run-time value is needed as a Python value here ({first})",
         code="D2S020",

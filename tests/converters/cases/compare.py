@@ -30,6 +30,23 @@ def f(a, b, c):
     return d2s.compare(a, '==', b, 'not in', lambda: c)
 
 
+# case: in
+
+def f(a, b):
+    if a in (1, 2) and a not in b:
+        return "a" in b
+    return a in b in a
+
+# output
+
+def f(a, b):
+    def then_2():
+        return 'a' in b
+    def else_2():
+        return d2s.compare(a, 'in', b, 'in', lambda: a)
+    return d2s.cond(d2s.and_(d2s.in_(a, (1, 2)), lambda: d2s.not_(d2s.in_(a, b))), then_2, else_2)
+
+
 # case: operands are converted too
 
 def f(x):
@@ -62,7 +79,7 @@ def f(n):
 # case: one operator stays
 
 def f(a, b):
-    return a < b, a in b, a is not b, a == b
+    return a < b, a is not b, a == b
 
 
 # case: a chain of identities stays
