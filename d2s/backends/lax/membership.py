@@ -15,8 +15,8 @@ from d2s.backends.lax.sequences import Range
 #: these compare entry by entry, in their order
 _SEQUENCES = (tuple, list, deque)
 #: what may be compared although nobody knows yet whether Python would come so far
-_PLAIN = (int, float, complex, str, bytes, type(None), jax.Array, jax.core.Tracer)
-_PLAIN += (np.ndarray, np.generic)
+_NUMBERS = (int, float, complex, np.generic, np.ndarray, jax.Array, jax.core.Tracer)
+_PLAIN = (*_NUMBERS, str, bytes, type(None))
 
 
 def is_in(item: Any, container: Any) -> Any:
