@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 from html.parser import HTMLParser
 
@@ -12,6 +13,7 @@ import pytest
 
 import d2s
 from d2s import record
+from d2s.cli import main
 
 
 def helper(v):
@@ -387,3 +389,13 @@ def test_try_and_with_have_rows_and_flags_of_d2s_have_none():
     assert "surely raises KeyError" in rows[3].why
     assert [one.name for one in rows[5].carried] == ["x", "return value"]
     assert rows[7].carried == ()
+
+
+def test_written_code_has_rows_for_its_assertions(tmp_path, monkeypatch):
+    text = "import d2s\n\n\n@d2s.to_static\ndef f(x):\n    assert x > 0, 'low'\n    return x\n"
+    (tmp_path / "plain_model.py").write_text(text)
+    assert main(["convert", str(tmp_path / "plain_model.py"), "-o", str(tmp_path / "made.py")]) == 0
+    monkeypatch.syspath_prepend(tmp_path)
+    made = importlib.import_module("made")
+    (row,) = made.f.explain(jnp.float32(1.0))
+    assert row.became == "error code" and row.source.startswith("d2s.assert_(x > 0")

@@ -38,7 +38,7 @@ def branch(
         values = [value] if len(names) == 1 else value if names else []
         found = carried(names, values, sides=2) + carried(labels, contents, sides=2)
         note(became, why, found)
-    elif channels.where().text.lstrip().startswith("assert"):
+    elif channels.where().text.lstrip().startswith(("assert", "d2s.assert_")):
         note("error code", why)
 
 
