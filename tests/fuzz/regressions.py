@@ -358,3 +358,11 @@ def import_that_nothing_reaches(n):
             break
         import jnp
     return jnp.ceil(0)
+
+
+# seed 151000433: `in` in a converted function, with a graph around it that is not d2s's
+@found(lambda: (0, 3.0), lambda: (2, 3.0))
+def membership_under_a_gradient(a, x):
+    if a in (1, 2):
+        return x * 2
+    return x

@@ -141,7 +141,7 @@ class LaxBackend(PythonBackend):
         return not operand
 
     def in_(self, item: Any, container: Any) -> Any:
-        return is_in(item, container) if self.staging() else item in container
+        return is_in(item, container)
 
     def observe(self, name: str, line: int, value: Any, tell: Callable[[Seen], None]) -> None:
         if not self.staging():
