@@ -20,20 +20,25 @@ _PLAIN = (*_NUMBERS, str, bytes, type(None))
 
 
 def is_in(item: Any, container: Any) -> Any:
-    if is_traced(container) and container.shape:
+    found = _is_in(item, container)
+    return found if is_traced(found) else bool(found)
+
+
+def _is_in(item: Any, container: Any) -> Any:
+    if isinstance(container, jax.Array) and container.shape:
         return jnp.any(container == item)
     if isinstance(container, Range):
         away = item - container.start
         step = away // container.step
         inside = (away % container.step == 0) & (step >= 0) & (step < container.length)
         return scalar_predicate(jnp.asarray(inside))
-    if type(container) is range and is_traced(item):
+    if type(container) is range and isinstance(item, jax.Array):
         return _is_in_range(item, container)
     if type(container) not in _SEQUENCES:
         return item in container  # sets and dicts want a hash, and arrays have none
     entries = list(container)
-    if not any(map(is_traced, (item, *entries))):
-        return item in container
+    if not any(isinstance(value, jax.Array) for value in (item, *entries)):
+        return item in container  # of arrays that are known, a graph around makes run-time values
     if not all(isinstance(value, _PLAIN) for value in (item, *entries)):
         return item in container  # comparing may be anything
     found: Any = False
