@@ -662,3 +662,57 @@ def run_time_failure_under_groups(n):
     except* ValueError:
         y = 2
     return y
+
+
+@case((5,), (-5,))
+def finally_in_finally_sees_what_was_written(x):
+    seen = [0]
+    a = 5
+    try:
+        try:
+            if x > 0:
+                a = x * 2
+                raise ValueError
+        finally:
+            seen[0] += 1
+    except ValueError:
+        return a, seen
+    return a + 100, seen
+
+
+@case((5,), (-5,))
+def bound_before_a_failure_under_two_finally(x):
+    try:
+        try:
+            try:
+                if x > 0:
+                    a = 0
+                    raise KeyError("stop")
+            finally:
+                g = x
+        except ValueError:
+            pass
+        finally:
+            g = g + 1
+    finally:
+        print(a, g)
+
+
+@case((5,), (-5,), (1,))
+def finally_in_finally_in_a_loop(x):
+    total = 0
+    for i in range(3):
+        part = 0
+        try:
+            try:
+                part = i + 10
+                if x > i * 2:
+                    raise ValueError
+                part = 100
+            finally:
+                part = part + 1
+        except ValueError:
+            total = total + part
+            continue
+        total = total - part
+    return total

@@ -14,6 +14,7 @@ What prints is mapped and differentiated as a static function: only a whole call
 
 from __future__ import annotations
 
+import dis
 import re
 import types
 from collections.abc import Callable, Sequence
@@ -225,9 +226,15 @@ class Judge:
         self._compare("vmap", "both rows", want, got)
 
     def _made(self) -> Callable[..., Any]:
-        """What is transformed: the converted function, or where order counts the static one."""
-        is_ordered = _prints(self.fn.__code__)
-        return harness.Static(self.fn) if is_ordered else harness.converted(self.fn)
+        """What is transformed: the converted function, or the static one.
+
+        That is for prints, whose order counts, and for the bodies of classes, which run as they
+        are: without a static function around, errors about them are those of jax.
+        """
+        needs_static = _has(self.fn.__code__, lambda code: "print" in code.co_names) or _has(
+            self.fn.__code__, _makes_a_class
+        )
+        return harness.Static(self.fn) if needs_static else harness.converted(self.fn)
 
     def _grad(self) -> None:
         for number, row in enumerate(self.rows):
@@ -265,10 +272,14 @@ class Judge:
                 return
 
 
-def _prints(code: types.CodeType) -> bool:
-    """Whether there is a `print` in it, reached or not."""
+def _has(code: types.CodeType, what: Callable[[types.CodeType], bool]) -> bool:
+    """Whether that holds for some code in a function, reached or not."""
     inner = (const for const in code.co_consts if isinstance(const, types.CodeType))
-    return "print" in code.co_names or any(map(_prints, inner))
+    return what(code) or any(_has(one, what) for one in inner)
+
+
+def _makes_a_class(code: types.CodeType) -> bool:
+    return any(one.opname == "LOAD_BUILD_CLASS" for one in dis.get_instructions(code))
 
 
 def _odd(value: Any) -> bool:

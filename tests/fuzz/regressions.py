@@ -366,3 +366,19 @@ def membership_under_a_gradient(a, x):
     if a in (1, 2):
         return x * 2
     return x
+
+
+# seed 151001064: a `finally` around another did not see what was written before the failure
+@found(lambda: ({"a": 5},), lambda: ({"a": 0},))
+def finally_around_a_finally(r):
+    try:
+        try:
+            if r["a"]:
+                a = 0
+                raise KeyError("a")
+        except ValueError:
+            pass
+        finally:
+            g = 0  # noqa: F841
+    finally:
+        print(a)

@@ -100,10 +100,6 @@ def try_finally(body: Thunk, final: Thunk) -> None:
     for (slot, _, _), value in zip(written, shown, strict=True):
         slot.set(value)
     left, replaced = _finish(final, certain)
-    goes_on = is_traced(left) or bool(left)
-    for (slot, now, _), value in zip(written, shown, strict=True):
-        if not goes_on and slot.get() is value:
-            slot.set(now)  # the `finally` left it alone, and what follows runs without a failure
     if certain is not None and scope.code is None:
         if not is_traced(left):
             if left:
@@ -117,7 +113,11 @@ def try_finally(body: Thunk, final: Thunk) -> None:
     if replaced is not None:
         code = jnp.where(replaced == 0, code, 0)  # a failure of the `finally` comes instead
     channels.report(code, scope.payload, scope.numbers, scope.failures)
-    if ended and not is_traced(left) and not left:
+    goes_on = is_traced(left) or bool(left)
+    for (slot, now, _), value in zip(written, shown, strict=True):
+        if not goes_on and slot.get() is value:
+            slot.set(now)  # the `finally` left it alone, and what follows runs without a failure
+    if ended and not goes_on:
         raise Halt
 
 
