@@ -318,3 +318,26 @@ def in_an_object(x):
 @case((3,), (4,))
 def in_filters(x):
     return [n for n in (1, 2, 3) if n not in (1, 5)], any(x in (n, n + 1) for n in (1, 3))
+
+
+@case((2,), (-2,), (0,), (3.5,), (-1.0,))
+def flag_and_a_number(x):
+    return (x > 0 and x) + 1, (x and x > 1) + 1, (x < 0 or x) + 1, (x or x > -1) + 1
+
+
+@case((2,), (-2,), (0,))
+def flag_and_a_constant(x):
+    return (
+        (x > 0 or 5) + 1,
+        (x > 0 and 3) + 1,
+        (x < 0 and 2.5) + 1,
+        (x or False) + 1,
+        (x and True) + 1,
+    )
+
+
+@case((2,), (-2,), (0,), (3.5,))
+def flag_and_a_number_in_a_test(x):
+    if (x > 0 and x) or x < -1 and x + 2:
+        return 1
+    return 2

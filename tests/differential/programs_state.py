@@ -518,3 +518,80 @@ def numpy_attribute_that_grows_in_place(x):
     held = Totals()
     held.sums += x
     return held.sums.sum()
+
+
+# -- helpers that change what is outside, where a run-time condition decides ----------------------
+
+TOTAL = [0]
+TALLY = {"n": 0}
+LEVEL = 0
+
+
+def add_to_total(x):
+    TOTAL[0] += x
+
+
+def tally(x):
+    global LEVEL
+    TALLY["n"] = TALLY["n"] + x
+    LEVEL = LEVEL + 1
+
+
+@case((2,), (-2,))
+def helper_writes_a_global_list_in_a_branch(x):
+    TOTAL[0] = 0
+    if x > 0:
+        add_to_total(5)
+    return TOTAL[0]
+
+
+@case((2,), (-2,))
+def helper_writes_a_global_list_on_both_sides(x):
+    TOTAL[0] = 0
+    if x > 0:
+        add_to_total(5)
+    else:
+        add_to_total(x)
+    return TOTAL[0], x
+
+
+@case((2,), (-2,), (4,))
+def helper_writes_globals_in_loops(x):
+    global LEVEL
+    TOTAL[0], TALLY["n"], LEVEL = 0, 0, 0
+    for i in range(3):
+        if i < x:
+            add_to_total(i)
+    while x > 0:
+        tally(x)
+        x = x - 1
+    return TOTAL[0], TALLY["n"], LEVEL
+
+
+@case((2,), (-2,))
+def helper_writes_a_closure_in_a_branch(x):
+    held = [0]
+    count = 0
+
+    def note(v):
+        nonlocal count
+        held[0] += v
+        count += 1
+
+    def relay(v):
+        note(v)
+
+    if x > 0:
+        relay(x)
+    return held[0], count
+
+
+@case((2,), (-2,))
+def helper_with_a_mutable_default_in_a_branch(x):
+    def note(v, seen=[0]):  # noqa: B006
+        seen[0] += v
+        return seen[0]
+
+    if x > 0:
+        note(x)
+    return note(1)

@@ -378,6 +378,7 @@ def _is_alone(array: np.ndarray[Any, Any], owner: Any) -> bool:
                     return False
         frame = frame.f_back
     known += _occurrences(array, vars(channels._stack), seen)
+    known += _occurrences(array, channels.twins(), seen)
     if inside:
         known += 1  # the list or dict around it
         if holders:

@@ -14,6 +14,7 @@ from d2s.backends.lax import aliases, channels, direct, notes
 from d2s.backends.lax.blame import change, difference, target_names
 from d2s.backends.lax.boxes import content
 from d2s.backends.lax.channels import Halt
+from d2s.backends.lax.dtypes import Type, cast, is_dynamic, type_of
 from d2s.backends.lax.ownership import alone
 from d2s.backends.lax.places import WHOLE, Slot
 from d2s.backends.lax.printing import only_if
@@ -257,20 +258,33 @@ def _staged(first: Any, rest: tuple[Callable[[], Any], ...], stop_when: bool) ->
         first, rest = _combined(first, later, stop_when), rest[1:]
     predicate = scalar_predicate(first)
     watch = Watch(*rest)
-    with only_if(_goes_on(predicate, stop_when)):
-        later = trace(lambda: _short_circuit(rest[0](), rest[1:], stop_when), [], watch)
+
+    def run(kind: Type | None = None) -> Region:
+        with only_if(_goes_on(predicate, stop_when)):
+            return trace(
+                lambda: _as_number(_short_circuit(rest[0](), rest[1:], stop_when), kind), [], watch
+            )
+
+    later = run()
     if _is_cheap_bool(first, later):
         return _combined(first, later, stop_when)
-    now = trace(lambda: first, [], Watch())
+    value = later.value
+    kind = value.type if isinstance(value, Out) else type_of(value) if is_dynamic(value) else None
+    if kind is not None and kind.dtype == jnp.bool_ != first.dtype:
+        later = run(type_of(first))
+    now = trace(lambda: _as_number(first, kind), [], Watch())
     one, other = (now, later) if stop_when else (later, now)
-    try:
-        return join_branches(predicate, one, other, watch)
-    except StagingError as error:
-        if error.code != "D2S010" or not later.is_pure:
-            raise
-        # a flag beside a value of one element: what such operands are joined for is their truth
-        one, other = (trace(lambda r=r: _truth(r), [], Watch()) for r in (one, other))
-        return join_branches(predicate, one, other, watch)
+    return join_branches(predicate, one, other, watch)
+
+
+def _as_number(value: Any, other: Type | None) -> Any:
+    """A bool beside a number is a number: False is 0 and True is 1, in Python too."""
+    if other is None or not is_dynamic(value) or not jnp.issubdtype(other.dtype, jnp.number):
+        return value
+    own = type_of(value)
+    if own.dtype != jnp.bool_ or own.shape != other.shape:
+        return value
+    return cast(jnp.asarray(value), other)
 
 
 def _goes_on(first: Any, stop_when: bool) -> Callable[[], Any]:
@@ -281,11 +295,6 @@ def _combined(first: Any, later: Region, stop_when: bool) -> Any:
     value = later.run()[later.value.index] if isinstance(later.value, Out) else later.value
     # not `|`: to the graph that is the sum of two bools, which Python computes otherwise
     return jnp.where(first, True, value) if stop_when else jnp.logical_and(first, value)
-
-
-def _truth(region: Region) -> Any:
-    value = region.run()[region.value.index] if isinstance(region.value, Out) else region.value
-    return scalar_predicate(value) if is_traced(value) else bool(value)
 
 
 def _is_cheap_bool(first: Any, later: Region) -> bool:

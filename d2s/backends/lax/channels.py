@@ -28,7 +28,7 @@ from d2s.backends.lax import texts
 from d2s.backends.lax.places import Slot, own_dict, slot_names
 from d2s.backends.lax.texts import Text
 from d2s.backends.lax.trees import children, leaves
-from d2s.backends.lax.watch import Watch, changes
+from d2s.backends.lax.watch import Watch, changes, inside
 from d2s.conversion import is_made_code
 from d2s.errors import UNKNOWN, IntegerOverflow, RunTimeError, Site, StagingError, site_of
 from d2s.libraries import is_library_class, is_library_file
@@ -71,7 +71,7 @@ def _as_it_is_now(value: Any) -> Any:
     Who would see that it is a copy, or an object that cannot be copied, is refused.
     """
     kind: Any = type(value)
-    is_from_outside = _stack.twins is not None and _stack.twins.number(value) is not None
+    is_from_outside = inside.twins is not None and inside.twins.number(value) is not None
     if not is_from_outside:
         parts = children(value)
         if parts is not None:
@@ -245,7 +245,6 @@ class _Stack(threading.local):
         self.failures = 0
         self.trials = 0
         self.positions: list[tuple[Any, tuple[int, int] | None]] = []
-        self.twins: Any = None
 
 
 _stack = _Stack()
@@ -347,26 +346,27 @@ def watched(watch: Watch) -> Iterator[None]:
 @contextmanager
 def set_aside(exact: bool) -> Iterator[None]:
     """No scope and no watch inside: for code that is traced on its own account."""
-    before = _stack.scopes, _stack.watches, _stack.loops, _stack.exact, _stack.twins
-    _stack.scopes, _stack.watches, _stack.loops, _stack.exact, _stack.twins = [], [], 0, exact, None
+    before = _stack.scopes, _stack.watches, _stack.loops, _stack.exact
+    _stack.scopes, _stack.watches, _stack.loops, _stack.exact = [], [], 0, exact
     try:
-        yield
+        with with_twins(None):
+            yield
     finally:
-        _stack.scopes, _stack.watches, _stack.loops, _stack.exact, _stack.twins = before
+        _stack.scopes, _stack.watches, _stack.loops, _stack.exact = before
 
 
 def twins() -> Any:
     """The copies that the function being traced works on, in place of what is outside."""
-    return _stack.twins
+    return inside.twins
 
 
 @contextmanager
 def with_twins(twins: Any) -> Iterator[None]:
-    before, _stack.twins = _stack.twins, twins
+    before, inside.twins = inside.twins, twins
     try:
         yield
     finally:
-        _stack.twins = before
+        inside.twins = before
 
 
 def joined(containers: list[Any]) -> None:

@@ -205,8 +205,8 @@ class Twins:
             raise Restart
 
     def _make_function(self, function: types.FunctionType) -> types.FunctionType:
-        space = self._spaces.get(id(function.__globals__), function.__globals__)
-        closure = tuple(self._cells.get(id(c), c) for c in function.__closure__ or ())
+        space = self.space_of(function.__globals__)
+        closure = tuple(map(self.cell_of, function.__closure__ or ()))
         defaults = self._twin_all(function.__defaults__)
         named = self._twin_all(function.__kwdefaults__)
         cells = zip(closure, function.__closure__ or (), strict=True)
@@ -233,6 +233,13 @@ class Twins:
     def of(self, real: Any) -> Any:
         """The twin of an object from outside; itself where it has none."""
         return self._by_id.get(id(real), real)
+
+    def space_of(self, space: dict[str, Any]) -> dict[str, Any]:
+        """The globals that functions with these globals have while the graph is built."""
+        return self._spaces.get(id(space), space)
+
+    def cell_of(self, cell: types.CellType) -> types.CellType:
+        return self._cells.get(id(cell), cell)
 
     def _is_own(self, function: types.FunctionType) -> bool:
         """Whether a function was made inside the trace."""

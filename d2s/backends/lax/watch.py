@@ -11,6 +11,7 @@ from __future__ import annotations
 import array
 import functools
 import sys
+import threading
 import types
 from collections import deque
 from collections.abc import Iterator
@@ -48,6 +49,15 @@ _METHODS = (types.BuiltinMethodType, types.MethodWrapperType, types.MethodType)
 
 #: where lists, dicts and sets were last changed by a method, while graphs are built
 changes: dict[int, Site] = {}
+
+
+class _Inside(threading.local):
+    """What the function being traced in this thread works on instead of what is outside."""
+
+    twins: Any = None
+
+
+inside = _Inside()
 
 
 class Apart(Protocol):
@@ -96,8 +106,11 @@ class Watch:
 
     def add(self, root: Any) -> None:
         stack = [root]
+        twins = None if self.outside else inside.twins
         while stack:
             value = stack.pop()
+            if twins is not None:
+                value = twins.of(value)
             if isinstance(value, _ATOMS) or id(value) in self._seen:
                 continue
             self._seen[id(value)] = value
@@ -204,6 +217,11 @@ class Watch:
 
     def _take_function(self, function: types.FunctionType) -> list[Any]:
         reached: list[Any] = list(function.__closure__ or ())
+        space = function.__globals__
+        if inside.twins is not None and not self.outside:
+            # a function from outside runs with globals and cells of its own
+            reached = [inside.twins.cell_of(cell) for cell in reached]
+            space = inside.twins.space_of(space)
         if is_library_file(function.__code__.co_filename) and not is_made_by_d2s(function):
             # d2s wraps the user's functions in functions of its own; those of others are theirs
             ours = function.__module__.startswith("d2s.")
@@ -211,7 +229,6 @@ class Watch:
         for name, cell in zip(function.__code__.co_freevars, reached, strict=True):
             self._variables.append((cell, name))
             self._labels.setdefault(id(cell), f"the variable `{name}` of an enclosing function")
-        space = function.__globals__
         for name in global_names(function.__code__):
             value = space.get(name, EMPTY)
             if self._apart is None or not self._apart.has_place(space, name):
