@@ -774,3 +774,155 @@ def test_an_exception_with_a_run_time_value_is_the_user_s():
             assert float(caught.value.args[0]) == float(x)
         else:
             assert float(d2s.to_static(raises_its_value)(x)) == float(raises_its_value(x))
+
+
+def raises_what_it_computed(x):
+    error = ValueError(x + 1, [x])
+    error.value = x * 2
+    raise error
+
+
+def raises_exceptions_inside(x):
+    if x > 0:
+        raise RuntimeError("outer", ValueError(x))
+    return x
+
+
+def raises_with_a_function(x):
+    if x > 0:
+        error = ValueError("late")
+        error.value = lambda: x + 1
+        raise error
+    return x
+
+
+@pytest.mark.parametrize(
+    "function", [raises_what_it_computed, raises_exceptions_inside, raises_with_a_function]
+)
+def test_no_run_time_value_is_left_in_an_exception(function):
+    static = d2s.to_static(function)
+    for x in (2, jnp.float32(3.0), 4):
+        with pytest.raises((ValueError, RuntimeError, d2s.StagingError)) as caught:
+            static(x)
+        error = caught.value
+        if isinstance(error, d2s.StagingError):
+            assert error.code == "D2S031" and not isinstance(x, int)
+            continue
+        held = [*error.args, *vars(error).values()]
+        assert "Tracer" not in repr(held)
+        if callable(getattr(error, "value", None)):
+            assert error.value() == x + 1
+
+
+def fields_of_exceptions(x):
+    if x == 1:
+        raise SystemExit(3)
+    if x == 2:
+        raise StopIteration(7)
+    if x == 3:
+        raise UnicodeDecodeError("utf8", b"a", 0, 1, "why")
+    if x == 4:
+        raise ValueError("hidden") from None
+    return x
+
+
+def test_exceptions_have_the_fields_of_python_s_own():
+    static = d2s.to_static(fields_of_exceptions)
+    for x in range(1, 5):
+        ends = []
+        for function in (fields_of_exceptions, static):
+            with pytest.raises(BaseException) as caught:  # noqa: B017, PT011
+                function(jnp.int32(x))
+            error = caught.value
+            fields = [getattr(error, name, None) for name in ("code", "value", "reason")]
+            ends.append((type(error), str(error), fields, error.__suppress_context__))
+        assert ends[0] == ends[1]
+
+
+class Depth:
+    def __init__(self):
+        self.depth = 0
+
+    def __enter__(self):
+        self.depth += 1
+
+    def __exit__(self, *rest):
+        self.depth -= 1
+
+
+class Silent(Depth):
+    def __enter__(self):
+        pass
+
+    def __exit__(self, *rest):
+        pass
+
+
+def test_a_manager_that_does_something_at_its_end_must_see_a_failure():
+    def enters(manager, x):
+        with manager:
+            if x > 0:
+                raise ValueError("w")
+        return x
+
+    assert refused(enters, Depth(), jnp.int32(1)) == "D2S027"
+    with pytest.raises(ValueError, match="w"):
+        d2s.to_static(enters)(Silent(), jnp.int32(1))
+    assert d2s.to_static(enters)(Silent(), jnp.int32(-1)) == -1
+
+
+class Announced:
+    def __init__(self, v):
+        print("made", v)
+        self.v = v
+
+
+def test_a_constructor_that_prints_is_refused():
+    assert refused(lambda x: Announced(x).v, jnp.int32(1)) == "D2S023"
+
+
+def test_after_an_overflow_objects_hold_what_they_held():
+    held = [2**31 - 1]
+
+    def add(x):
+        held[0] += x
+        return held[0]
+
+    static = d2s.to_static(add)
+    static(0)
+    for _ in range(2):
+        with pytest.raises(d2s.IntegerOverflow):
+            static(1)
+        assert held[0] == 2**31 - 1
+
+
+def test_numbers_that_come_and_go_in_objects():
+    class Thing:
+        pass
+
+    thing = Thing()
+    thing.v = 1
+
+    def keeps(x):
+        thing.l = [x]
+        return x
+
+    static = d2s.to_static(keeps)
+    static(1), static(1)
+    thing.l, thing.v = [0], 3
+    assert static(1) == 1 and thing.l == [1]
+
+
+def test_ranges_are_for_loops():
+    for function in (lambda x: range(x)[0], lambda x: range(x).stop):
+        assert refused(function, jnp.int32(3)) == "D2S020"
+        assert d2s.to_static(function)(3) == function(3)
+    with pytest.raises(AttributeError, match="'range' object has no attribute 'end'"):
+        d2s.to_static(lambda x: range(x).end)(jnp.int32(3))
+
+
+@pytest.mark.parametrize(("item", "held"), [(1, jnp.ones((2, 2))), (jnp.arange(3), jnp.arange(3))])
+def test_in_arrays_that_jax_refuses(item, held):
+    for function in (lambda a, b: a in b, d2s.to_static(lambda a, b: a in b)):
+        with pytest.raises((ValueError, d2s.StagingError)):
+            function(item, held)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+import types
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -140,3 +143,47 @@ def test_prints_are_printed_each_time(capsys):
 def test_nothing_as_a_result():
     static = settled(lambda x: None, X)
     assert static(X) is None
+
+
+class Level:
+    k = 3
+
+    @classmethod
+    def scaled(cls, x):
+        return cls.k * x
+
+
+def test_attributes_of_classes_that_are_arguments_are_seen():
+    static = d2s.to_static(lambda kind, x: kind.k * x)
+    paired = d2s.to_static(lambda pair: pair[0].k * pair[1])
+    method = d2s.to_static(Level.scaled)
+
+    class Own(Level):
+        pass
+
+    for k in (3, 10, 4):
+        Level.k = k
+        for _ in range(3):
+            assert static(Level, X) == static(Own, X) == 2 * k
+            assert paired((Own, X)) == method(X) == 2 * k
+
+
+def test_attributes_of_modules_are_seen_wherever_the_module_is(monkeypatch):
+    made = types.ModuleType("a_module_of_its_own")
+    made.itself, made.c = made, 4.0
+    monkeypatch.setitem(sys.modules, made.__name__, made)
+    holder = types.SimpleNamespace(module=made)
+
+    def imports(x):
+        import a_module_of_its_own
+
+        return a_module_of_its_own.c * x
+
+    statics = [
+        d2s.to_static(imports),
+        d2s.to_static(lambda x: made.itself.c * x),
+        d2s.to_static(lambda x: holder.module.c * x),
+    ]
+    for c in (4.0, 6.0, 1.0):
+        made.c = c
+        assert [static(X) for static in statics for _ in range(3)] == [2 * c] * 9

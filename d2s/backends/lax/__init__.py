@@ -231,6 +231,9 @@ class LaxBackend(PythonBackend):
             args = tuple(list(a) if isinstance(a, Iterator) else a for a in args)
             if has_traced([args, kwargs]):
                 return makes_text(*args, **kwargs)
+        if isinstance(function, type):
+            for name in ("__new__", "__init__"):  # these run as they are
+                refuse_unseen_print(getattr(function, name))
         return function(*args, **kwargs)
 
     def enter(self, function: Any, made: Any) -> Any:

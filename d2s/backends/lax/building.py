@@ -16,6 +16,7 @@ from d2s.backends.lax.channels import Failures, Halt, Scope
 from d2s.backends.lax.dtypes import type_of
 from d2s.backends.lax.entries import Entry, Result, ResultInfo
 from d2s.backends.lax.inspection import shown
+from d2s.backends.lax.keys import Itself, Static
 from d2s.backends.lax.regions import Escaped, is_raised_by_user, is_tracer_error, trace
 from d2s.backends.lax.results import Build, Results, Write, all_leaves, only_leaf
 from d2s.backends.lax.trees import Out
@@ -93,7 +94,9 @@ def _call(
     function, edge, name = entry.owner.function, entry.owner._edge, entry.owner._name
     twins = Twins(entry.key, entry.fill(leaves), owners, entry.places, entry.owner._reach)
     args, names, values = twins.roots[:3]
-    outside = Watch(function, *owners, outside=True, apart=twins)
+    tokens = (token for token in entry.key if isinstance(token, Static | Itself))
+    classes = [token.value for token in tokens if isinstance(token.value, type)]
+    outside = Watch(function, *owners, *classes, outside=True, apart=twins)
     scope.watch, scope.observed, scope.is_whole = twins, not twins.is_empty, True
     value: Any = None
     try:
@@ -113,7 +116,9 @@ def _call(
                 if not is_raised_by_user(error):
                     raise
                 sure = scope.code is None and not (channels.root().quotes or entry.prints)
-                sure = sure and not channels.shows_containers(error)
+                sure = sure and not (
+                    channels.shows_containers(error) or channels.hides_tracers(error)
+                )
                 if sure and not any(True for _ in twins.changes()):
                     # what was changed before it failed would have to stay changed
                     _refuse_changes(outside, twins, name)

@@ -13,7 +13,7 @@ import sys
 import threading
 import types
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -25,7 +25,7 @@ from jax.extend.core import take_current_trace
 
 from d2s import settings
 from d2s.backends.lax import texts
-from d2s.backends.lax.places import Slot, own_dict, slot_names
+from d2s.backends.lax.places import Slot, cell_contents, own_dict, slot_names
 from d2s.backends.lax.texts import Text
 from d2s.backends.lax.trees import children, leaves
 from d2s.backends.lax.watch import Watch, changes, inside
@@ -49,12 +49,20 @@ class Failure:
     site: Site
     cause: BaseException | None = None
     attributes: dict[str, Any] = field(default_factory=dict)
+    #: it was raised `from` something, or from None
+    hides_context: bool = False
 
     def make(self, quotes: list[Any]) -> BaseException:
         """The exception, as the user's code made it, with the quoted values filled in."""
         args, attributes = _as_it_is_now(texts.filled((self.args, self.attributes), quotes))
         made = self.kind.__new__(self.kind, *args)
+        # the fields of Python's own exceptions, such as the code of SystemExit; not the user's
+        # `__init__`, which has run already
+        own = next(kind for kind in self.kind.__mro__ if kind.__module__ == "builtins")
+        with suppress(Exception):
+            own.__init__(made, *args)  # type: ignore[misc]
         made.args = args
+        made.__suppress_context__ = self.hides_context
         made.__dict__.update(attributes)
         if self.cause is not None:
             made.__cause__ = self.cause
@@ -79,17 +87,30 @@ def _as_it_is_now(value: Any) -> Any:
         if isinstance(value, set | np.ndarray):
             return value.copy()
         if is_library_class(kind) or isinstance(value, _UNCHANGING):
+            if not hides_tracers(value):
+                return value
+        elif own_dict(value) is None and not slot_names(kind):
             return value
-        if own_dict(value) is None and not slot_names(kind):
-            return value
+    name = "NumPy array" if isinstance(value, jax.core.Tracer) else kind.__name__
     raise StagingError(
-        f"an exception that depends on a run-time value holds a {kind.__name__}"
+        f"an exception that depends on a run-time value holds a {name}"
         f"{' of the caller' if is_from_outside else ''}, which the graph cannot hand out as it is "
         "when that happens",
         code="D2S031",
         site=where(),
         fix="the numbers, texts and arrays that it is about",
     )
+
+
+def hides_tracers(value: Any) -> bool:
+    """Whether run-time values are where nobody takes them out: in an exception, or a function."""
+    if isinstance(value, BaseException):
+        held = [*value.args, *vars(value).values()]
+        return quotes_of(value) or any(map(hides_tracers, leaves(held)))
+    if isinstance(value, types.FunctionType):
+        cells = [cell_contents(cell) for cell in value.__closure__ or ()]
+        return any(isinstance(leaf, jax.core.Tracer) for leaf in leaves(cells))
+    return False
 
 
 _UNCHANGING = (str, bytes, int, float, complex, type, types.FunctionType, Enum, BaseException)
@@ -108,8 +129,8 @@ def _hold_containers(held: list[Any]) -> bool:
 
 def quotes_of(error: BaseException) -> bool:
     """Whether the message of an exception quotes run-time values."""
-    args = [_read(argument) for argument in error.args]
-    return any(isinstance(leaf, jax.core.Tracer) for leaf in leaves(args))
+    held = [_read(value) for value in (*error.args, *vars(error).values())]
+    return any(isinstance(leaf, jax.core.Tracer) for leaf in leaves(held))
 
 
 def _read(argument: Any) -> Any:
@@ -230,7 +251,10 @@ class Scope:
             for k, v in vars(error).items()
             if not k.startswith("__")
         }
-        failure = Failure(type(error), args, where(error), error.__cause__, attributes)
+        failure = Failure(
+            *(type(error), args, where(error), error.__cause__, attributes),
+            error.__suppress_context__,
+        )
         weak = texts.are_numbers(values)
         return self.failures.add(failure, weak), [jnp.asarray(value) for value in values]
 

@@ -251,7 +251,7 @@ class Compiled(Inspected):
             if known is None:
                 known = _Numbers({n: key[n] for n in places}, set())
                 self._numbers[tuple(shape)] = known
-            known.changing |= {n for n in places if key[n] != known.last[n]}
+            known.changing |= {n for n in places if key[n] != known.last.setdefault(n, key[n])}
             for n in known.changing.intersection(places):
                 taken.changing[n] = key[n].value
                 key[n] = shape[n]
@@ -305,8 +305,11 @@ class Compiled(Inspected):
         code = result.code
         known = code is not None and not isinstance(code, jax.core.Tracer)
         number = int(code) if known else 0
-        if number and info.failures.is_of_the_graph(number) and _numbers(leaves):
-            return self._exactly(entry, leaves, owners)
+        if number and info.failures.is_of_the_graph(number):
+            if _numbers(leaves):
+                return self._exactly(entry, leaves, owners)
+            # what the graph could not compute is no state of the program
+            channels.check(number, result.payload, info.failures)
         for store in [write.prepare(call) for write in info.writes]:
             store()
         if known:

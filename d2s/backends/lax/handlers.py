@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dis
+import functools
 import inspect
 import types
 from collections.abc import Callable, Iterator
@@ -24,6 +25,7 @@ from d2s.backends.lax.regions import (
     is_traced,
     scalar_predicate,
 )
+from d2s.backends.lax.text_calls import may_print
 from d2s.backends.lax.watch import Watch
 from d2s.backends.protocol import Handler, Thunk
 from d2s.backends.python import handler_of
@@ -172,11 +174,27 @@ class Manager:
         return self._call(self._enter, self._context)
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> Any:
-        if channels.count_failures() != self._failures and not _ignores_failures(self._context):
+        may_have_failed = channels.count_failures() != self._failures
+        if may_have_failed and not _ignores_failures(self._context):
             refuse_failures(f"the `with` of {_shown(self._context)}")
         if kind is Halt:
             kind = error = traceback = None
-        return self._call(self._exit, self._context, kind, error, traceback) and kind is not None
+        leave = functools.partial(self._call, self._exit, self._context, kind, error, traceback)
+        swallows = self._without_effect(leave) if may_have_failed else leave()
+        return swallows and kind is not None
+
+    def _without_effect(self, leave: Callable[[], Any]) -> Any:
+        """What it does when it is left would not happen after a failure at run time."""
+        watch = Watch(self._exit, self._context)
+        try:
+            left = leave()
+        except Exception as error:
+            if is_internal(error):
+                raise
+            refuse_failures(f"the `with` of {_shown(self._context)}")
+        if may_print(self._exit) or not watch.is_unchanged():
+            refuse_failures(f"the `with` of {_shown(self._context)}")
+        return left
 
 
 @contextmanager

@@ -25,7 +25,7 @@ def is_in(item: Any, container: Any) -> Any:
 
 
 def _is_in(item: Any, container: Any) -> Any:
-    if isinstance(container, jax.Array) and container.shape:
+    if isinstance(container, jax.Array) and container.ndim == 1 and not jnp.shape(item):
         return jnp.any(container == item)
     if isinstance(container, Range):
         away = item - container.start

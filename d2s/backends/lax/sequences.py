@@ -91,9 +91,26 @@ class Range(Sequence):
             count = (distance + abs(step) - 1) // jnp.maximum(abs(step), 1)
         self.length = jnp.maximum(count, 0)
 
+    def __getitem__(self, key: Any) -> Any:
+        raise _only_for_loops("an item of a range")
+
+    def __getattr__(self, name: str) -> Any:
+        if hasattr(range, name) and not name.startswith("__"):
+            raise _only_for_loops(f"the attribute `{name}` of a range")
+        raise AttributeError(f"'range' object has no attribute '{name}'")
+
     def item(self, position: Any, rows: list[Any]) -> Any:
         offset = position if type(self.step) is int and self.step == 1 else position * self.step
         return offset if type(self.start) is int and self.start == 0 else self.start + offset
+
+
+def _only_for_loops(what: str) -> StagingError:
+    return StagingError(
+        f"{what} that ends at a run-time value",
+        code="D2S020",
+        site=channels.where(),
+        fix="the number itself, start + i * step; `for`, `in` and `len` take such a range",
+    )
 
 
 def _symbolic_length(start: Any, stop: Any, step: Any) -> Any:

@@ -39,8 +39,8 @@ def of_text(method: Call) -> Call | None:
 
 def refuse_unseen_print(function: Any) -> None:
     """A print in code that is not converted would show only while the graph is built."""
-    if _may_print(function, set()):
-        label = getattr(function, "__name__", repr(function))
+    if may_print(function):
+        label = getattr(function, "__qualname__", repr(function))
         raise refuse(
             f"{label} prints, and d2s does not convert it: it would print only once",
             "a plain function, which d2s converts, or the print outside of it",
@@ -48,8 +48,12 @@ def refuse_unseen_print(function: Any) -> None:
         )
 
 
-def _may_print(function: Any, seen: set[int]) -> bool:
-    """Whether code of the user's that runs as it is mentions `print`, or others that do."""
+def may_print(function: Any) -> bool:
+    """Whether code of the user's mentions `print`, or others that do."""
+    return _mentions_print(function, set())
+
+
+def _mentions_print(function: Any, seen: set[int]) -> bool:
     function = getattr(function, "__func__", function)
     code = getattr(function, "__code__", None)
     if not isinstance(function, types.FunctionType) or not channels.is_user_code(function.__code__):
@@ -66,7 +70,7 @@ def _may_print(function: Any, seen: set[int]) -> bool:
         for name in code.co_names:
             if name == "print" and name not in known:
                 return True
-            if name in known and _may_print(known[name], seen):
+            if name in known and _mentions_print(known[name], seen):
                 return True
     return False
 

@@ -95,6 +95,9 @@ class Watch:
         self._names: list[tuple[dict[str, Any], str, Any]] = []
         self._functions: list[tuple[types.FunctionType, Any, Any, Any]] = []
         self._labels: dict[int, str] = {}
+        self._modules: set[tuple[int, tuple[str, ...]]] = set()
+        #: the names of attributes that functions speak of
+        self._mentioned: dict[str, None] = {}
         self._variables: list[tuple[types.CellType, str]] = []
         #: what was met only after a region had begun: it may be of the region's own making
         self._late: set[int] = set()
@@ -111,6 +114,8 @@ class Watch:
             value = stack.pop()
             if twins is not None:
                 value = twins.of(value)
+            if isinstance(value, types.ModuleType) and self.outside:
+                stack += self._take_module(value, tuple(self._mentioned))
             if isinstance(value, _ATOMS) or id(value) in self._seen:
                 continue
             self._seen[id(value)] = value
@@ -229,6 +234,11 @@ class Watch:
         for name, cell in zip(function.__code__.co_freevars, reached, strict=True):
             self._variables.append((cell, name))
             self._labels.setdefault(id(cell), f"the variable `{name}` of an enclosing function")
+        if self.outside:
+            attributes = attribute_names_of(function.__code__)
+            self._mentioned |= dict.fromkeys(attributes)
+            imported = (sys.modules.get(name) for name in attributes)
+            reached += [module for module in imported if isinstance(module, types.ModuleType)]
         for name in global_names(function.__code__):
             value = space.get(name, EMPTY)
             if self._apart is None or not self._apart.has_place(space, name):
@@ -249,7 +259,11 @@ class Watch:
     def _take_module(self, module: types.ModuleType, names: tuple[str, ...]) -> list[Any]:
         """Of a module of the user's, the attributes whose names a function mentions."""
         filename = getattr(module, "__file__", None)
-        if filename is None or is_library_file(filename):
+        if (id(module), names) in self._modules:
+            return []
+        self._modules.add((id(module), names))
+        is_made = filename is None and module.__spec__ is None  # by the program itself
+        if not is_made and (filename is None or is_library_file(filename)):
             return []
         reached: list[Any] = []
         for name in names:
