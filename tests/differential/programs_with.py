@@ -391,7 +391,36 @@ def run_time_failure_passes_by_a_lock(x):
     return y, lock.locked()
 
 
+class Doubled(Scaled):
+    """Does nothing at its end."""
+
+    def __exit__(self, *unused):
+        return None
+
+
 @case((1.0,), (-1.0,))
+def run_time_failure_leaves_a_manager_that_does_nothing(x):
+    with Doubled(x) as y:
+        if x < 0:
+            raise ValueError("negative")
+        y = y + 1
+    return y
+
+
+@case((1.0,), (-1.0,), error_ok=codes.UNSEEN)
+def run_time_failure_leaves_a_manager_that_counts(x):
+    manager = Scaled(x)
+    try:
+        with manager as y:
+            if x < 0:
+                raise ValueError("negative")
+            y = y + 1
+    except ValueError:
+        y = 0.0
+    return y, manager.left
+
+
+@case((1.0,), (-1.0,), error_ok=codes.UNSEEN)
 def run_time_failure_leaves_a_manager_that_does_not_look(x):
     with Scaled(x) as y:
         if x < 0:
