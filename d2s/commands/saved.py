@@ -64,7 +64,10 @@ def _value(text: str) -> Any:
             raise from_os(error, text) from error
         except (ValueError, EOFError) as error:
             raise Mistake(f"it holds no arrays ({error})", text) from error
-        return {name: found[name] for name in found} if text.endswith(".npz") else found
+        if isinstance(found, np.ndarray):
+            return found
+        with found:
+            return {name: found[name] for name in found}
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):

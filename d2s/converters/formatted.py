@@ -8,7 +8,7 @@ that knows its values, which whoever needs its letters must not take for one.
 ... def f(x):
 ...     if x < 0:
 ...         raise ValueError(f"negative: {x:.2f}")
-...     print(f"{x!r:>9}", "%d of them" % x)
+...     print(f"{x:>9}", "%d of them" % x)
 ... '''))
 def f(x):
     def then_2():
@@ -16,7 +16,7 @@ def f(x):
     def else_2():
         pass
     d2s.cond(x < 0, then_2, else_2)
-    d2s.fn(print)(d2s.text(f"{d2s.quoted(x, 'r'):>9}"), d2s.percent('%d of them', x))
+    d2s.fn(print)(d2s.text(f'{d2s.quoted(x):>9}'), d2s.percent('%d of them', x))
 """
 
 from __future__ import annotations

@@ -48,9 +48,9 @@ def test_a_function_goes_to_a_file_and_runs(here, capsys):
     (here / "net_model.py").unlink()
     assert main(["run", "w.d2s", "--input", "rows.npy", "-o", "out.npz", "--repeat", "3"]) == 0
     assert "median of 2" in capsys.readouterr().err
-    found = np.load("out.npz")
-    assert sorted(found) == ["parts.0", "parts.1.0", "total"]
-    assert found["total"] == 42 and (found["parts.0"] == ROWS * 2).all()
+    with np.load("out.npz") as found:
+        assert sorted(found) == ["parts.0", "parts.1.0", "total"]
+        assert found["total"] == 42 and (found["parts.0"] == ROWS * 2).all()
     assert main(["run", "w.d2s", "--input", "rows=rows.npy"]) == 0
     assert "'total': Array(42." in capsys.readouterr().out
 

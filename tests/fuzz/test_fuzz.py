@@ -38,7 +38,8 @@ def test_fixed_seeds(chunk):
     report = fuzz(range(chunk * PER_CHUNK, (chunk + 1) * PER_CHUNK), features())
     assert not report.divergences, str(report)
     assert report.programs == PER_CHUNK
-    assert report.refusing <= 0.1 * PER_CHUNK + 3, str(report)
+    # a tenth of many; of so few, some more may come together
+    assert report.refusing <= 0.1 * PER_CHUNK + 4, str(report)
 
 
 @pytest.mark.parametrize("fn, rows, flavour, refused", FOUND, ids=[f[0].__name__ for f in FOUND])
