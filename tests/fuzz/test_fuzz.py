@@ -39,7 +39,7 @@ def test_fixed_seeds(chunk):
     assert not report.divergences, str(report)
     assert report.programs == PER_CHUNK
     # a tenth of many; of so few, some more may come together
-    assert report.refusing <= 0.1 * PER_CHUNK + 4, str(report)
+    assert report.refusing <= 0.1 * PER_CHUNK + 5, str(report)
 
 
 @pytest.mark.parametrize("fn, rows, flavour, refused", FOUND, ids=[f[0].__name__ for f in FOUND])
