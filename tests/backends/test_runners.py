@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import d2s
+from d2s.backends.lax.guards import Guard
 from d2s.backends.lax.reader import missed
 
 X = jnp.float32(2.0)
@@ -187,3 +188,11 @@ def test_attributes_of_modules_are_seen_wherever_the_module_is(monkeypatch):
     for c in (4.0, 6.0, 1.0):
         made.c = c
         assert [static(X) for static in statics for _ in range(3)] == [2 * c] * 9
+
+
+def test_guards_of_other_names_are_others():
+    space = {"one": X, "two": X}
+    one, other = (Guard([(space, name, X)], [], []) for name in space)
+    assert one != other and one == Guard([(space, "one", X)], [], [])
+    space["two"] = None
+    assert one.holds() and not other.holds()

@@ -32,7 +32,9 @@ class Guard:
             "cell_contents": cell_contents,
             "is_unchanged": is_unchanged,
         }
+        names = list(names)
         tests = [f"{self._of(d)}.get({n!r}, EMPTY) is {self._of(v)}" for d, n, v in names]
+        self._asked = [n for _, n, _ in names]
         for function, *parts in functions:
             name = self._of(function)
             pairs = zip(FUNCTION_PARTS, parts, strict=True)
@@ -51,8 +53,8 @@ class Guard:
     def __hash__(self) -> int:
         return hash(tuple(self._meant()))
 
-    def _meant(self) -> list[int]:
-        return list(map(id, self.names.values()))
+    def _meant(self) -> list[Any]:
+        return [*self._asked, *map(id, self.names.values())]
 
     def _of(self, value: Any) -> str:
         name = f"guarded{next(_numbers)}"
