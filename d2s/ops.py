@@ -358,7 +358,7 @@ def _call_as_it_is(function: Any, /, *args: Any, **kwargs: Any) -> Any:
     called, given = function, args
     args, kwargs = _converted_arguments(function, args, kwargs)
     if backend.staging():
-        backend.leave(function)
+        backend.leave(function, (*args, *kwargs.values()))
         called = backend.around(function, converted)
     try:
         result = called(*args, **kwargs)

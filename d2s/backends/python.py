@@ -196,8 +196,7 @@ class PythonBackend:
     def enter(self, function: Any, made: Any) -> Any:
         return made
 
-    def leave(self, function: Any) -> None:
-        """Code that is not converted is about to be called while a graph is built."""
+    def leave(self, function: Any, args: Iterable[Any]) -> None:
         return None
 
     def returned(self) -> None:

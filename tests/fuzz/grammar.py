@@ -11,7 +11,7 @@ import random
 from collections.abc import Iterable
 
 # They register their productions.
-from . import boxes, expressions, extras, failures, loops, statements  # noqa: F401
+from . import boxes, effects, expressions, extras, failures, loops, statements  # noqa: F401
 from .program import Program
 from .writer import POOLS, Writer, indented, result
 

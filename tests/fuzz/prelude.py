@@ -101,3 +101,97 @@ def spread(*parts, scale=2, **named):
         if part > 1:
             total = total + part
     return total + named.get("more", 0)
+
+
+SCORE = 1
+SHELF = [1, 2, 3]
+
+
+def score(n):
+    global SCORE
+    SCORE = (SCORE + n) % 7
+    return SCORE
+
+
+def score_if(n, p):
+    if p:
+        return score(n) + 1
+    return n
+
+
+def shelve(n):
+    for c in range(3):
+        if c == n % 3:
+            SHELF[c] = (SHELF[c] + n) % 5
+    return SHELF[0]
+
+
+def charge(o, n):
+    o.n = (o.n + n) % 7
+    if o.n > 4:
+        raise Trouble(f"over {o.n}")
+    return o.n
+
+
+def raise_all(items, n):
+    for c in range(3):
+        items[c] = (items[c] + n) % 6
+    return items[-1]
+
+
+def tallied(n):
+    def add(h):
+        nonlocal n
+        n = (n + h) % 9
+        return n
+
+    return add
+
+
+class Ledger:
+    def __init__(self):
+        self.n = 0
+        self.rows = [0, 0]
+
+    def post(self, n):
+        if n > 2:
+            self.rows[0] = n % 5
+        else:
+            self.rows[1] = (self.rows[1] + n) % 5
+        self.n = (self.n + n) % 7
+        return self.n
+
+
+LEDGER = Ledger()
+
+
+class Money:
+    def __init__(self, n):
+        self.n = n
+
+    def __add__(self, other):
+        return Money(self.n + other.n)
+
+    @property
+    def half(self):
+        return self.n // 2
+
+
+class Lent:
+    def __init__(self, o, n):
+        self.o = o
+        self.n = n
+
+    def __enter__(self):
+        self.o.n, self.n = self.n, self.o.n
+        return self
+
+    def __exit__(self, kind, error, trace):
+        self.o.n, self.n = self.n, self.o.n
+
+
+class Spill(Exception):
+    def __init__(self, n, rest):
+        super().__init__("spilt", n)
+        self.n = n
+        self.rest = rest

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
 import types
@@ -38,15 +39,15 @@ from d2s.backends.lax.math_calls import MATH
 from d2s.backends.lax.membership import is_in
 from d2s.backends.lax.notes import note
 from d2s.backends.lax.numpy_calls import call_for, method_for
+from d2s.backends.lax.reach import users_functions
 from d2s.backends.lax.sequences import refuse_outer_iterator
-from d2s.backends.lax.text_calls import of_text, refuse_unseen_print
+from d2s.backends.lax.text_calls import of_text
 from d2s.backends.lax.watch import changes
 from d2s.backends.protocol import Backend, Block, Handler, State, Thunk
 from d2s.backends.python import PythonBackend
 from d2s.conversion import is_made_inside
 from d2s.errors import Error, StagingError
 from d2s.items import AUGMENTED
-from d2s.libraries import is_library_file
 from d2s.observing import Seen
 from d2s.options import Options
 from d2s.static import StaticFunction
@@ -231,27 +232,23 @@ class LaxBackend(PythonBackend):
             args = tuple(list(a) if isinstance(a, Iterator) else a for a in args)
             if has_traced([args, kwargs]):
                 return makes_text(*args, **kwargs)
-        if isinstance(function, type):
-            for name in ("__new__", "__init__"):  # these run as they are
-                refuse_unseen_print(getattr(function, name))
         return function(*args, **kwargs)
 
     def enter(self, function: Any, made: Any) -> Any:
         inside = is_made_inside(function)
-        if made.__code__.co_flags & _RUNS_LATER:
-            refuse_unseen_print(made)
         for watch in channels.watches():
             if not (inside and watch.outside):
                 watch.add(function)
         twins = channels.twins()
         return made if twins is None else twins.enter(made)
 
-    def leave(self, function: Any) -> None:
+    def leave(self, function: Any, args: Iterable[Any]) -> None:
         refuse_unrepeatable(function)
         twins = channels.twins()
-        code = getattr(function, "__code__", None)
-        if twins is not None and code is not None and not is_library_file(code.co_filename):
-            twins.enter_as_is(function)
+        if twins is None or any(function is other for other in _CALL_NOTHING):
+            return
+        for called in users_functions([function, *args]):
+            twins.enter_as_is(called)
 
     def returned(self) -> None:
         twins, scope = channels.twins(), channels.current()
@@ -292,8 +289,8 @@ class LaxBackend(PythonBackend):
 
 
 _CONTAINERS = (list, dict, set, deque)
-#: the code of generators and coroutines stays as it is
-_RUNS_LATER = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+#: they take functions, and look at them
+_CALL_NOTHING = (functools.wraps, functools.update_wrapper, inspect.signature)
 
 #: functions of Python's libraries that need run-time values
 _LIBRARY = {**MATH, **OPERATORS}

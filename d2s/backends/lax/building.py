@@ -61,6 +61,7 @@ def build(entry: Entry, leaves: tuple[Any, ...], ticket: Any, reached: Any) -> A
         aliases.arguments(),
         channels.entered(scope),
         prints,
+        printing.refused(),
     ):
         try:
             if exact:

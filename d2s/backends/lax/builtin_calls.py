@@ -30,7 +30,7 @@ from d2s.backends.lax.effects import Effects
 from d2s.backends.lax.membership import is_in
 from d2s.backends.lax.regions import is_internal, is_traced, scalar_predicate
 from d2s.backends.lax.sequences import Enumerate, Fresh, Range, Reversed, Sequence, Zip, as_sequence
-from d2s.backends.lax.text_calls import TEXTS, refuse_unseen_print
+from d2s.backends.lax.text_calls import TEXTS
 from d2s.backends.lax.texts import Text
 from d2s.backends.lax.unrepeatable import unrepeatable
 from d2s.errors import StagingError
@@ -258,7 +258,6 @@ def _round(number: Any, ndigits: Any = None) -> Any:
 
 def refuse_unrepeatable(function: Any) -> None:
     """Calls that would happen only while the graph is built."""
-    refuse_unseen_print(function)
     if isinstance(getattr(function, "__self__", None), io.IOBase):
         raise refuse(
             "a file is used directly, which would happen only while the graph is built",

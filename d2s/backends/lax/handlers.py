@@ -17,6 +17,7 @@ from d2s.backends.lax import channels, notes
 from d2s.backends.lax.after_failure import at_failure, select
 from d2s.backends.lax.branches import cond
 from d2s.backends.lax.channels import Halt, Scope
+from d2s.backends.lax.mentions import may_print
 from d2s.backends.lax.places import WHOLE, Slot
 from d2s.backends.lax.regions import (
     failures,
@@ -25,7 +26,6 @@ from d2s.backends.lax.regions import (
     is_traced,
     scalar_predicate,
 )
-from d2s.backends.lax.text_calls import may_print
 from d2s.backends.lax.watch import Watch
 from d2s.backends.protocol import Handler, Thunk
 from d2s.backends.python import handler_of

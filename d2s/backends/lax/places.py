@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import array
 import functools
+import threading
 import types
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -133,11 +136,37 @@ class FunctionAttributes:
         self.items = function.__dict__
 
 
+class Elsewhere:
+    """What something of Python's own gives, depending on who asks: the thread, the context."""
+
+    KINDS = (ContextVar, threading.local, weakref.ref)
+
+    def __init__(self, owner: Any) -> None:
+        self.owner = owner
+
+    def contents(self) -> dict[str, Any]:
+        if isinstance(self.owner, ContextVar):
+            return {"value": self.owner.get(EMPTY)}
+        if isinstance(self.owner, weakref.ref):
+            return {"value": self.owner()}
+        return dict(self.owner.__dict__)
+
+    def held(self) -> list[Any]:
+        return [value for value in self.contents().values() if value is not EMPTY]
+
+    def restore(self, before: dict[str, Any]) -> None:
+        if isinstance(self.owner, threading.local):
+            self.owner.__dict__.clear()
+            self.owner.__dict__.update(before)
+        elif isinstance(self.owner, ContextVar) and before["value"] is not EMPTY:
+            self.owner.set(before["value"])
+
+
 def restore(owner: Any, before: Any) -> None:
     """Put back what was in something before it changed."""
     if isinstance(owner, types.CellType):
         Slot(owner, None).set(before)
-    elif isinstance(owner, GlobalName):
+    elif isinstance(owner, GlobalName | Elsewhere):
         owner.restore(before)
     elif isinstance(owner, np.ndarray):
         owner[...] = before
@@ -209,6 +238,8 @@ def is_unchanged(owner: Any, before: Any) -> bool:
         return now.keys() == before.keys() and all(now[n] is before[n] for n in now)
     if isinstance(owner, np.ndarray):
         return bool(owner.tobytes() == before.tobytes())
+    if isinstance(owner, Elsewhere):
+        owner = owner.contents()
     if isinstance(owner, dict):
         return len(owner) == len(before) and all(
             k is k2 and v is v2

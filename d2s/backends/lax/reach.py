@@ -14,6 +14,7 @@ import gc
 import threading
 import types
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +22,7 @@ import jax
 import numpy as np
 
 from d2s.backends.lax.mentions import attribute_names_of, global_names
-from d2s.backends.lax.places import EMPTY, cell_contents, own_dict, slot_names
+from d2s.backends.lax.places import EMPTY, Elsewhere, cell_contents, own_dict, slot_names
 from d2s.conversion import is_made_by_d2s, is_written, why_not
 from d2s.libraries import is_library_class, is_library_file
 from d2s.static import StaticFunction
@@ -153,6 +154,36 @@ class Reach:
             stack += _held(value)
 
 
+def users_functions(values: Iterable[Any], wrapped: bool = False) -> list[types.FunctionType]:
+    """The functions of the user's among values, which whoever gets them may call as they are.
+
+    `wrapped` says to look into functions of libraries, too: `contextlib.contextmanager` has a
+    generator in its closure, `functools.singledispatch` a table.
+    """
+    found: list[types.FunctionType] = []
+    stack, seen = list(values), set()
+    while stack:
+        value = stack.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, types.MethodType):
+            value = value.__func__
+        elif isinstance(value, functools.partial):
+            stack += [value.func, *value.args, *value.keywords.values()]
+        elif type(value) in (list, tuple):
+            stack += value
+        elif type(value) in (dict, types.MappingProxyType):
+            stack += value.values()
+        if not isinstance(value, types.FunctionType) or is_made_by_d2s(value):
+            continue
+        if not is_library_file(value.__code__.co_filename):
+            found.append(value)
+        elif wrapped:
+            stack += [cell_contents(cell) for cell in value.__closure__ or ()]
+    return found
+
+
 def _places_of(function: types.FunctionType) -> list[Place]:
     space = function.__globals__
     found = [Place(space, name) for name in global_names(function.__code__)]
@@ -221,6 +252,10 @@ class _Walk:
             return [value.func, value.args, value.keywords]
         if isinstance(value, StaticFunction):
             return [value.original]
+        if isinstance(value, Elsewhere.KINDS):
+            for held in Elsewhere(value).held():
+                self.reach.pin(held)
+            return []
         if isinstance(value, dict | list | tuple | set | frozenset | deque | np.ndarray):
             return _held(value)
         wrapped = getattr(value, "__wrapped__", None)
@@ -241,10 +276,13 @@ class _Walk:
             held = [cell_contents(cell) for cell in function.__closure__ or ()]
             if not function.__module__.startswith("d2s."):
                 # a wrapper of a library's: its functions are converted, what else it has is its own
-                for value in held:
-                    if not callable(value):
-                        self.reach.pin(value)
-                held = [value for value in held if callable(value)]
+                own = [value for value in held if not callable(value)]
+                for value in own:
+                    self.reach.pin(value)
+                kept = users_functions(own)
+                for called in kept:
+                    self.reach.as_is(called)
+                held = [*kept, *(value for value in held if callable(value))]
             return held
         if not made and why_not(function):
             self.reach.as_is(function)

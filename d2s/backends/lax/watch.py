@@ -26,6 +26,7 @@ from d2s.backends.lax.mentions import attribute_names_of, global_names
 from d2s.backends.lax.places import (
     EMPTY,
     WHOLE,
+    Elsewhere,
     FunctionAttributes,
     GlobalName,
     Slot,
@@ -38,6 +39,7 @@ from d2s.backends.lax.places import (
     restore,
     slot_names,
 )
+from d2s.backends.lax.reach import users_functions
 from d2s.conversion import MARKS, is_made_by_d2s, is_written, runtime_cell
 from d2s.errors import Site, StagingError
 from d2s.libraries import is_library_class, is_library_file
@@ -190,6 +192,11 @@ class Watch:
             return list(value.values())
         if isinstance(value, StaticFunction):
             return [value.original]
+        if isinstance(value, Elsewhere.KINDS):
+            there = Elsewhere(value)
+            self._labels[id(there)] = f"a {type(value).__name__}"
+            self._snapshots.append((there, there.contents()))
+            return there.held()
         if isinstance(value, Maybe):
             return [value.value]
         if type(value).__module__.startswith("d2s."):
@@ -230,7 +237,9 @@ class Watch:
         if is_library_file(function.__code__.co_filename) and not is_made_by_d2s(function):
             # d2s wraps the user's functions in functions of its own; those of others are theirs
             ours = function.__module__.startswith("d2s.")
-            return [cell_contents(cell) for cell in reached] if ours else []
+            if ours:
+                return [cell_contents(cell) for cell in reached]
+            return users_functions([function], wrapped=True)
         for name, cell in zip(function.__code__.co_freevars, reached, strict=True):
             self._variables.append((cell, name))
             self._labels.setdefault(id(cell), f"the variable `{name}` of an enclosing function")

@@ -16,3 +16,4 @@ from d2s.backends.lax.printing.building import separated as separated
 from d2s.backends.lax.printing.calls import run as run
 from d2s.backends.lax.printing.operation import prints as prints
 from d2s.backends.lax.printing.statement import print_ as print_
+from d2s.backends.lax.printing.unseen import refused as refused

@@ -15,6 +15,7 @@ from jax._src.interpreters.partial_eval import DynamicJaxprTrace
 
 from d2s.backends.lax import channels, texts
 from d2s.backends.lax.printing.building import chain, current, emit, here
+from d2s.backends.lax.printing.unseen import unwatched
 from d2s.backends.lax.trees import leaves, map_leaves
 from d2s.errors import StagingError
 
@@ -75,7 +76,7 @@ def _text_of(value: Any) -> Any:
 
 def _file(file: Any) -> Any:
     """The file, or the name of a standard one, which is the one of the time of the call."""
-    if file is None or file is sys.stdout:
+    if file is None or unwatched(file) is unwatched(sys.stdout):
         return "stdout"
     if file is sys.stderr:
         return "stderr"
