@@ -27,7 +27,9 @@ from d2s.matching import match_sequence as match_sequence
 from d2s.modes import mode as mode
 from d2s.modes import set_mode as set_mode
 from d2s.observing import History as History
+from d2s.ops import all_ as all_
 from d2s.ops import and_ as and_
+from d2s.ops import any_ as any_
 from d2s.ops import assert_ as assert_
 from d2s.ops import at as at
 from d2s.ops import certain as certain

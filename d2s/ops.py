@@ -110,6 +110,36 @@ def or_(first: Any, *rest: Callable[[], Any]) -> Any:
     return first
 
 
+def all_(first: Any, *rest: Callable[[], Any]) -> Any:
+    """`and` where only the truth of it counts, as behind `if`."""
+    for position, thunk in enumerate(rest):
+        if first is not True:
+            first = active().truth(first)
+            if first is False:
+                return first
+            if first is not True:
+                return active().and_(first, tuple(map(_truth_of, rest[position:])))
+        first = thunk()
+    return first
+
+
+def any_(first: Any, *rest: Callable[[], Any]) -> Any:
+    """`or` where only the truth of it counts."""
+    for position, thunk in enumerate(rest):
+        if first is not False:
+            first = active().truth(first)
+            if first is True:
+                return first
+            if first is not False:
+                return active().or_(first, tuple(map(_truth_of, rest[position:])))
+        first = thunk()
+    return first
+
+
+def _truth_of(operand: Callable[[], Any]) -> Callable[[], Any]:
+    return lambda: active().truth(operand())
+
+
 def not_(operand: Any) -> Any:
     if operand is True or operand is False:
         return not operand

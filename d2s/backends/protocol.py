@@ -72,6 +72,10 @@ class Backend(Protocol):
 
     def not_(self, operand: Any) -> Any: ...
 
+    def truth(self, operand: Any) -> Any:
+        """A bool of Python's or of the graph's."""
+        ...
+
     def in_(self, item: Any, container: Any) -> Any: ...
 
     def observe(self, name: str, line: int, value: Any, tell: Callable[[Seen], None]) -> None:

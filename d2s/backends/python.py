@@ -137,6 +137,9 @@ class PythonBackend:
             first = thunk()
         return first
 
+    def truth(self, operand: Any) -> Any:
+        return bool(operand)
+
     def not_(self, operand: Any) -> Any:
         return not operand
 

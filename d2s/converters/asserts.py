@@ -11,7 +11,7 @@ from __future__ import annotations
 import gast
 
 from d2s.converters.base import Converter
-from d2s.converters.blocks import thunk
+from d2s.converters.blocks import as_test, thunk
 from d2s.templates import quote
 
 
@@ -23,7 +23,8 @@ class Asserts(Converter):
     def visit_Assert(self, node: gast.Assert) -> list[gast.stmt]:
         if not __debug__:
             return quote("pass", node)
+        test = as_test(node.test)
         if node.msg is None:
-            return quote("d2s.assert_(test)", node, test=node.test)
+            return quote("d2s.assert_(test)", node, test=test)
         message = thunk(self.context, "message", node.msg)
-        return quote("d2s.assert_(test, message)", node, test=node.test, message=message)
+        return quote("d2s.assert_(test, message)", node, test=test, message=message)

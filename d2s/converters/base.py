@@ -34,6 +34,8 @@ class Context:
     broke: dict[int, tuple[gast.stmt, str]] = field(default_factory=dict)
     #: names that only statements bind which nothing reaches, and which were dropped: by function
     still_local: dict[int, set[str]] = field(default_factory=dict)
+    #: functions that are the test of a loop
+    tests: set[str] = field(default_factory=set)
     #: names declared `global` in the innermost function
     declared_global: set[str] = field(default_factory=set)
     #: inside a lambda or a comprehension, where no statement can go

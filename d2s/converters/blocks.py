@@ -95,6 +95,28 @@ def binds(expression: gast.expr) -> set[str]:
     return {node.target.id for node in nodes if isinstance(node, gast.NamedExpr)}
 
 
+def as_test(node: gast.expr) -> gast.expr:
+    """A converted expression of which only the truth counts: so it is with its operands."""
+    stack = [node]
+    while stack:
+        operand = stack.pop()
+        if isinstance(operand, gast.Lambda):
+            operand = operand.body
+        if isinstance(operand, gast.BoolOp):
+            stack += operand.values
+        elif is_op(operand, "and_", "or_"):
+            operand.func.attr = "all_" if operand.func.attr == "and_" else "any_"
+            stack += operand.args
+    return node
+
+
+def is_op(node: gast.AST, *names: str) -> bool:
+    """Whether this is a call of one of these ops."""
+    callee = node.func if isinstance(node, gast.Call) else None
+    is_runtime = isinstance(callee, gast.Attribute) and getattr(callee.value, "generated", False)
+    return is_runtime and callee.attr in names
+
+
 def thunk(context: Context, kind: str, value: gast.expr) -> gast.expr:
     """A function of no arguments for an operand that may be left out.
 

@@ -5,6 +5,12 @@
 def f(x, y):
     return d2s.or_(d2s.and_(x > 0, lambda: d2s.not_(y)), lambda: x)
 
+Where only the truth counts, as in a test, the operands need have nothing else in common.
+
+>>> print(example('def f(x, n): return 1 if x and n else 2'))
+def f(x, n):
+    return d2s.cond(d2s.all_(x, lambda: n), lambda: 1, lambda: 2)
+
 Where every operand but the last is a Python bool for sure, Python's own operator is exact.
 
 >>> print(example('def f(x): return x is not None and x > 0'))
@@ -18,7 +24,7 @@ import gast
 
 from d2s.analysis.order import is_python_bool
 from d2s.converters.base import Converter
-from d2s.converters.blocks import binds, thunk
+from d2s.converters.blocks import as_test, binds, is_op, thunk
 from d2s.templates import quote_expression
 
 
@@ -40,4 +46,19 @@ class BoolOps(Converter):
     def visit_UnaryOp(self, node: gast.UnaryOp) -> gast.expr:
         if not isinstance(node.op, gast.Not) or is_python_bool(node.operand):
             return node
-        return quote_expression("d2s.not_(operand)", node, operand=node.operand)
+        return quote_expression("d2s.not_(operand)", node, operand=as_test(node.operand))
+
+    def visit_Call(self, node: gast.Call) -> gast.expr:
+        if is_op(node, "cond") or self._is_bool(node):
+            node.args[0] = as_test(node.args[0])
+        return node
+
+    def _is_bool(self, node: gast.Call) -> bool:
+        hidden = self.context.bound | self.context.globals.keys()
+        is_name = isinstance(node.func, gast.Name) and node.func.id == "bool"
+        return is_name and len(node.args) == 1 and "bool" not in hidden
+
+    def visit_FunctionDef(self, node: gast.FunctionDef) -> gast.stmt:
+        if node.name in self.context.tests:
+            node.body[-1].value = as_test(node.body[-1].value)
+        return node

@@ -56,6 +56,7 @@ class ForStmt(Converter):
         call = "d2s.for_loop(iterable, body, *state" + (", test=test)" if flags else ")")
         statements: list[gast.stmt] = []
         if flags:
+            self.context.tests.add(test)
             going = quote("return going", node, going=none_of(flags, node))
             statements += function(test, block.takes, Block(), going, node)
         statements += function(

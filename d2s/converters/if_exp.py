@@ -12,7 +12,7 @@ import gast
 
 from d2s.analysis.order import is_python_bool
 from d2s.converters.base import Converter
-from d2s.converters.blocks import binds, thunk
+from d2s.converters.blocks import as_test, binds, thunk
 from d2s.templates import quote_expression
 
 
@@ -29,7 +29,7 @@ class IfExp(Converter):
         return quote_expression(
             "d2s.cond(test, body, orelse)",
             node,
-            test=node.test,
+            test=as_test(node.test),
             body=thunk(self.context, "then", node.body),
             orelse=thunk(self.context, "else", node.orelse),
         )

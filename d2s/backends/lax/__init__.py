@@ -136,6 +136,9 @@ class LaxBackend(PythonBackend):
     def or_(self, first: Any, rest: tuple[Thunk, ...]) -> Any:
         return branches.or_(first, rest)
 
+    def truth(self, operand: Any) -> Any:
+        return regions.scalar_predicate(operand) if self.is_traced(operand) else bool(operand)
+
     def not_(self, operand: Any) -> Any:
         if self.is_traced(operand):
             return ~regions.scalar_predicate(operand)

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import functools
 import operator
-import sys
-import types
-import weakref
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from d2s.backends.lax import aliases, channels, direct, notes
 from d2s.backends.lax.blame import change, difference, target_names
@@ -33,7 +29,6 @@ from d2s.backends.lax.regions import (
 )
 from d2s.backends.lax.trees import FILLER, Difference, Join, Joined, Out, map_leaves
 from d2s.backends.lax.watch import Watch
-from d2s.conversion import is_made_code
 from d2s.errors import StagingError
 
 #: equations that may run although their value is not needed
@@ -277,33 +272,13 @@ def _staged(first: Any, rest: tuple[Callable[[], Any], ...], stop_when: bool) ->
     kind = value.type if isinstance(value, Out) else type_of(value) if is_dynamic(value) else None
     if kind is not None and kind.dtype == jnp.bool_ != first.dtype:
         later = run(type_of(first))
-    if kind is not None and kind.shape != first.shape and _is_test():
-        # a flag beside an array of one element
-        later = run(_TRUTH)
-        first = predicate
     now = trace(lambda: _as_number(first, kind), [], Watch())
     one, other = (now, later) if stop_when else (later, now)
     return join_branches(predicate, one, other, watch)
 
 
-#: asks an operand for its truth
-_TRUTH = Type((), np.dtype(bool), False)
-
-#: the code of tests of loops: of what they give, only the truth is asked for
-tests: weakref.WeakSet[types.CodeType] = weakref.WeakSet()
-
-
-def _is_test() -> bool:
-    frame: types.FrameType | None = sys._getframe()
-    while frame is not None and not is_made_code(frame.f_code):
-        frame = frame.f_back
-    return frame is not None and frame.f_code in tests
-
-
 def _as_number(value: Any, other: Type | None) -> Any:
     """A bool beside a number is a number: False is 0 and True is 1, in Python too."""
-    if other is _TRUTH:
-        return scalar_predicate(value) if is_traced(value) else bool(value)
     if other is None or not is_dynamic(value) or not jnp.issubdtype(other.dtype, jnp.number):
         return value
     own = type_of(value)

@@ -8,7 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from d2s import record, settings
-from d2s.backends.lax import branches, channels, notes, printing
+from d2s.backends.lax import channels, notes, printing
 from d2s.backends.lax.blame import CONDITION, POSITION
 from d2s.backends.lax.boxes import boxed, build
 from d2s.backends.lax.carry import Plan, settle
@@ -71,7 +71,6 @@ def _watch(body: Body, state: State, skip: int, *others: Any) -> Watch:
 
 def while_loop(test: Body, body: Body, state: State) -> State:
     """Python's loop while the test is known; one staged loop from where it is not."""
-    branches.tests.add(test.__code__)
     if not channels.in_trial():
         # inside the trial of a loop around, nothing stays: trips that are known may just run
         watch = _watch(body, state, 0, test)

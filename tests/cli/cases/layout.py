@@ -56,7 +56,7 @@ class Walker:
         count = 0
         broke_8 = False  # still below
         def test_8(x, count, broke_8):
-            return d2s.and_(d2s.not_(broke_8), lambda: jnp.sum(x) < LIMIT)
+            return d2s.all_(d2s.not_(broke_8), lambda: jnp.sum(x) < LIMIT)
         def body_8(x, count, broke_8):
             x = x + step * 2.0  # one step
             count += 1  # and again
@@ -64,7 +64,7 @@ class Walker:
                 return True  # enough
             def else_14(broke_8):
                 return broke_8
-            broke_8 = d2s.cond(d2s.and_(count > 99, lambda:
+            broke_8 = d2s.cond(d2s.all_(count > 99, lambda:
                 d2s.text(f'{d2s.quoted(count):03d}') != ''), then_14, else_14, broke_8)
             return x, count, broke_8
         x, count, broke_8 = d2s.while_loop(test_8, body_8, x, count, broke_8)

@@ -39,7 +39,7 @@ def f(x, y):
 # output
 
 def f(x, y):
-    d2s.assert_(d2s.and_(x, lambda: d2s.fn(g)(y)), lambda: d2s.fn(h)(x))
+    d2s.assert_(d2s.all_(x, lambda: d2s.fn(g)(y)), lambda: d2s.fn(h)(x))
 
 
 # case: in a loop

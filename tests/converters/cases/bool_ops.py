@@ -56,7 +56,7 @@ def f(x, y):
         return 1
     def else_2(x):
         return x
-    x = d2s.cond(d2s.and_(x, lambda: y), then_2, else_2, x)
+    x = d2s.cond(d2s.all_(x, lambda: y), then_2, else_2, x)
     return x
 
 
@@ -81,3 +81,21 @@ def f(x, y):
 
 def f(x):
     return not (x is None), -x, ~x, +x
+
+
+# case: only the truth counts
+
+def f(x, n):
+    while not (x or n > 3):
+        x = bool(x and n)
+    return 1 if x and (n or x) else x and n
+
+# output
+
+def f(x, n):
+    def test_2(x):
+        return d2s.not_(d2s.any_(x, lambda: n > 3))
+    def body_2(x):
+        return d2s.fn(bool)(d2s.all_(x, lambda: n))
+    x = d2s.while_loop(test_2, body_2, x)
+    return d2s.cond(d2s.all_(x, lambda: d2s.any_(n, lambda: x)), lambda: 1, lambda: d2s.and_(x, lambda: n))

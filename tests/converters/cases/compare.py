@@ -44,7 +44,7 @@ def f(a, b):
         return 'a' in b
     def else_2():
         return d2s.compare(a, 'in', b, 'in', lambda: a)
-    return d2s.cond(d2s.and_(d2s.in_(a, (1, 2)), lambda: d2s.not_(d2s.in_(a, b))), then_2, else_2)
+    return d2s.cond(d2s.all_(d2s.in_(a, (1, 2)), lambda: d2s.not_(d2s.in_(a, b))), then_2, else_2)
 
 
 # case: operands are converted too

@@ -125,7 +125,7 @@ def f(x):
 def f(x):
     broke_2 = False
     def test_2(x, broke_2):
-        return d2s.and_(d2s.not_(broke_2), lambda: x < 9)
+        return d2s.all_(d2s.not_(broke_2), lambda: x < 9)
     def body_2(x, broke_2):
         def then_3(x, broke_2):
             broke_2 = True

@@ -100,7 +100,7 @@ def f(x):
     def and_2():
         nonlocal y
         return (y := (x + 1)) > 3
-    return d2s.cond(d2s.and_(x > 1, and_2), then_2, else_2)
+    return d2s.cond(d2s.all_(x > 1, and_2), then_2, else_2)
 
 
 # case: in a comprehension inside the test
