@@ -254,8 +254,9 @@ def observe(name: str, line: int, value: Any) -> None:
 
 def power(base: Any, exponent: Any) -> Any:
     """`**`; a negative power of a Python integer is a float."""
-    if active().is_traced(exponent):
-        return active().power(base, exponent)
+    backend = active()
+    if backend.is_traced(exponent) or backend.is_traced(base):
+        return backend.power(base, exponent)
     return base**exponent
 
 

@@ -144,7 +144,7 @@ class Backend(Protocol):
         """What to run when a function is called while a graph is built; `made` is converted."""
         ...
 
-    def leave(self, function: Any, args: Iterable[Any]) -> None:
+    def leave(self, function: Any, args: tuple[Any, ...]) -> None:
         """Code that is not converted is about to be called, with these, while a graph is built."""
         ...
 

@@ -199,7 +199,7 @@ class PythonBackend:
     def enter(self, function: Any, made: Any) -> Any:
         return made
 
-    def leave(self, function: Any, args: Iterable[Any]) -> None:
+    def leave(self, function: Any, args: tuple[Any, ...]) -> None:
         return None
 
     def returned(self) -> None:

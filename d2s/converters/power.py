@@ -1,4 +1,4 @@
-"""``a ** b`` with an exponent that is no constant: Python decides by its sign what the result is.
+"""``a ** b`` with an exponent that may be negative: Python decides by its sign what the result is.
 
 >>> from d2s.pipeline import example
 >>> print(example('def f(x, n): return x ** n + x ** 2'))
@@ -15,15 +15,14 @@ from d2s.templates import quote_expression
 
 
 class Power(Converter):
-    """Powers whose exponent may be a run-time value."""
+    """Powers whose exponent may be negative, or a run-time value."""
 
     def visit_BinOp(self, node: gast.BinOp) -> gast.expr:
-        if not isinstance(node.op, gast.Pow) or _is_constant(node.right):
+        if not isinstance(node.op, gast.Pow) or _is_positive(node.right):
             return node
         parts = {"base": node.left, "exponent": node.right}
         return quote_expression("d2s.power(base, exponent)", node, **parts)
 
 
-def _is_constant(node: gast.expr) -> bool:
-    inner = node.operand if isinstance(node, gast.UnaryOp) else node
-    return isinstance(inner, gast.Constant)
+def _is_positive(node: gast.expr) -> bool:
+    return isinstance(node, gast.Constant)  # a negative number is an operator and a constant

@@ -45,6 +45,7 @@ import builtins
 
 import gast
 
+from d2s.analysis.scopes import all_nodes
 from d2s.converters.base import Converter
 from d2s.converters.blocks import function
 from d2s.templates import quote, quote_expression
@@ -78,7 +79,7 @@ class TryStmt(Converter):
                         error=error,
                         inside=inside,
                     )
-                else:
+                elif _mentions(inside, caught):
                     error = caught
             statements += function(name, [error], block, inside, handler)
             kind = self._kind(handler)
@@ -115,3 +116,8 @@ class TryStmt(Converter):
 
     def _is_there(self, name: str) -> bool:
         return name in self.context.globals or hasattr(builtins, name)
+
+
+def _mentions(body: list[gast.stmt], name: str) -> bool:
+    nodes = (node for statement in body for node in all_nodes(statement))
+    return any(isinstance(node, gast.Name) and node.id == name for node in nodes)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import copy
 import functools
 import io
 import pdb
 import re
 import sys
 import threading
+import warnings
 import weakref
 
+import jax
 import jax.numpy as jnp
 import pytest
 
@@ -307,3 +310,227 @@ class Debugged:
 def test_a_debugger_may_talk(capsys):
     assert float(d2s.to_static(lambda x: -Debugged(x))(jnp.float32(2))) == -2
     assert "(Pdb)" in capsys.readouterr().out
+
+
+# --- Functions of `functools` that look at their arguments ---------------------------------------
+
+
+@functools.singledispatch
+def kind(value):
+    return -1.0
+
+
+@kind.register(float)
+def _(value):
+    return value * 2
+
+
+@kind.register(int)
+def _(value):
+    return value * 3
+
+
+@kind.register(jax.Array)
+def _(value):
+    if value > 100:
+        return value
+    return value + 1
+
+
+@kind.register(list)
+def _(value):
+    return value[0]
+
+
+class Kinds:
+    @functools.singledispatchmethod
+    def kind(self, value):
+        return -1.0
+
+    @kind.register(float)
+    def _(self, value):
+        return value * 2
+
+    @kind.register(jax.Array)
+    def _(self, value):
+        return value + 1
+
+
+KINDS = Kinds()
+
+
+@pytest.mark.parametrize("value", [3.0, 3, jnp.float32(3), jnp.float32(300)])
+def test_single_dispatch_knows_what_run_time_values_are(value):
+    assert float(d2s.to_static(lambda x: kind(x))(value)) == float(kind(value))
+    assert float(d2s.to_static(lambda x: kind([x]))(value)) == float(value)
+    assert d2s.to_static(lambda x: x + kind("text"))(value) == value - 1
+    if not isinstance(value, int):
+        assert float(d2s.to_static(lambda x: KINDS.kind(x))(value)) == float(KINDS.kind(value))
+
+
+SCALE = {"k": 1.0}
+
+
+@functools.lru_cache(None)
+def scaled(n):
+    return SCALE["k"] * n
+
+
+class Cached:
+    def __init__(self):
+        self.x = 2.0
+
+    @functools.lru_cache  # noqa: B019
+    def times(self, k):
+        return self.x * k
+
+
+CACHED = Cached()
+
+
+def writes_what_a_cache_reads(v):
+    SCALE["k"] = v
+    return scaled(3)
+
+
+def asks_a_cache_for_an_object(v):
+    return v + CACHED.times(2)
+
+
+@pytest.mark.parametrize(
+    "function, code",
+    [(writes_what_a_cache_reads, "D2S024"), (asks_a_cache_for_an_object, "D2S023")],
+)
+def test_caches_that_a_graph_would_deceive_are_refused(function, code):
+    with pytest.raises(Error) as caught:
+        d2s.to_static(function)(2.0)
+    assert caught.value.code == code
+    assert SCALE == {"k": 1.0}
+
+
+def test_a_cache_of_numbers_works():
+    assert d2s.to_static(lambda x: x * scaled(3))(2.0) == 6
+
+
+# --- What else is done outside -------------------------------------------------------------------
+
+
+def leaves_if_large(x):
+    if x > 100:
+        sys.exit(3)
+    return x
+
+
+def test_an_exit_that_is_not_reached_ends_nothing():
+    static = d2s.to_static(leaves_if_large)
+    assert static(jnp.float32(1)) == 1
+    with pytest.raises(SystemExit) as caught:
+        static(jnp.float32(101))
+    assert caught.value.code == 3
+
+
+NAME = 0.0
+
+
+def writes_by_globals(x):
+    globals()["NAME"] = x
+    return NAME
+
+
+def reads_by_globals(x):
+    return globals()["NAME"] + x
+
+
+def test_globals_may_be_read():
+    assert d2s.to_static(reads_by_globals)(2.0) == 2
+    with pytest.raises(Error, match="D2S024"):
+        d2s.to_static(writes_by_globals)(2.0)
+    assert NAME == 0.0
+
+
+def warned(x):
+    if x > 1:
+        warnings.warn("large", stacklevel=1)
+    return x
+
+
+def test_warnings_are_refused():
+    with pytest.raises(Error, match="D2S023"):
+        d2s.to_static(warned)(jnp.float32(0))
+
+
+class Copied:
+    def __init__(self, a):
+        self.a = a
+
+
+def copies(x):
+    one = Copied(x)
+    other, third = copy.copy(one), copy.deepcopy(one)
+    other.a = other.a + 1
+    return one.a, other.a, third.a
+
+
+def test_objects_can_be_copied():
+    assert d2s.to_static(copies)(jnp.float32(1)) == (1, 2, 1)
+
+
+class Lit:
+    def __init__(self, n):
+        self.n = n
+
+    def __bool__(self):
+        return self.n > 0
+
+
+LIT = Lit(3)
+
+
+def while_lit(x):
+    while LIT:
+        x = x * 2
+        LIT.n -= 1
+    return x
+
+
+def test_an_object_is_the_test_of_a_loop():
+    static = d2s.to_static(while_lit)
+    assert [float(static(jnp.float32(1))) for _ in range(2)] == [8, 1]
+    assert LIT.n == 0
+
+
+# --- any() and all() stop where they know --------------------------------------------------------
+
+
+ASKED = {"n": 0}
+
+
+def is_large(v):
+    ASKED["n"] += 1
+    if v < 0:
+        raise ValueError("negative")
+    print("asked", v)
+    return v > 4
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: any(is_large(v) for v in x),
+        lambda x: all(is_large(v) for v in x),
+        lambda x: any(map(is_large, x)),
+        lambda x: any(is_large(v) for v in x) and all(map(is_large, x)),
+    ],
+    ids=["any", "all", "map", "both"],
+)
+@pytest.mark.parametrize("values", [[1, 5, -3], [5, 5, 5], [1, 2, -1], [0, 1, 2]])
+def test_any_and_all_ask_no_further_than_python(function, values, capsys):
+    def outcome(call):
+        ASKED["n"] = 0
+        try:
+            end = bool(call(jnp.array(values, jnp.float32)))
+        except ValueError as error:
+            end = str(error)
+        return end, int(ASKED["n"]), capsys.readouterr().out
+
+    assert outcome(d2s.to_static(function)) == outcome(function)

@@ -35,6 +35,7 @@ from d2s.backends.lax import (
 from d2s.backends.lax.builtin_calls import BUILTINS, OPERATORS, power, refuse_unrepeatable
 from d2s.backends.lax.casts import has_traced, refuse
 from d2s.backends.lax.compiled import Compiled
+from d2s.backends.lax.dispatching import dispatched, remembered
 from d2s.backends.lax.math_calls import MATH
 from d2s.backends.lax.membership import is_in
 from d2s.backends.lax.notes import note
@@ -165,6 +166,7 @@ class LaxBackend(PythonBackend):
         return maybe.value
 
     def quoted(self, value: Any, how: str) -> Any:
+        value = texts.message(value)
         if not has_traced(value) or channels.current() is None:
             return super().quoted(value, how)
         return texts.Quote(value, how, channels.root().quotes)
@@ -245,7 +247,7 @@ class LaxBackend(PythonBackend):
         twins = channels.twins()
         return made if twins is None else twins.enter(made)
 
-    def leave(self, function: Any, args: Iterable[Any]) -> None:
+    def leave(self, function: Any, args: tuple[Any, ...]) -> None:
         refuse_unrepeatable(function)
         twins = channels.twins()
         if twins is None or any(function is other for other in _CALL_NOTHING):
@@ -261,8 +263,9 @@ class LaxBackend(PythonBackend):
     def around(self, function: Any, change: Callable[[Any], Any]) -> Any:
         special = _LIBRARY.get(function) if _is_hashable(function) else None
         special = special or call_for(function, change) or method_for(function)
+        special = special or dispatched(function) or remembered(function)
         around = appended.together(wrappers.around(function, change))
-        return special or printing.separated(around)
+        return special or printing.separated(wrappers.afresh(around))
 
     def is_internal(self, error: BaseException) -> bool:
         if not self.staging():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import types
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -13,6 +14,7 @@ from d2s import record, settings
 from d2s.backends.lax import aliases, channels, printing
 from d2s.backends.lax.after_failure import keep_transient
 from d2s.backends.lax.channels import Failures, Halt, Scope
+from d2s.backends.lax.dispatching import clean_caches
 from d2s.backends.lax.dtypes import type_of
 from d2s.backends.lax.entries import Entry, Result, ResultInfo
 from d2s.backends.lax.inspection import shown
@@ -21,8 +23,8 @@ from d2s.backends.lax.regions import Escaped, is_raised_by_user, is_tracer_error
 from d2s.backends.lax.results import Build, Results, Write, all_leaves, only_leaf
 from d2s.backends.lax.trees import Out
 from d2s.backends.lax.twins import Twins
-from d2s.backends.lax.watch import Watch
-from d2s.errors import Error, StagingError
+from d2s.backends.lax.watch import Watch, changes
+from d2s.errors import Error, Site, StagingError
 from d2s.recursion import deep
 from d2s.values import Unbound
 
@@ -62,6 +64,7 @@ def build(entry: Entry, leaves: tuple[Any, ...], ticket: Any, reached: Any) -> A
         channels.entered(scope),
         prints,
         printing.refused(),
+        clean_caches(),
     ):
         try:
             if exact:
@@ -122,10 +125,10 @@ def _call(
                 )
                 if sure and not any(True for _ in twins.changes()):
                     # what was changed before it failed would have to stay changed
-                    _refuse_changes(outside, twins, name)
+                    _refuse_changes(outside, twins, name, function)
                     raise
                 scope.fail(error)
-        _refuse_changes(outside, twins, name)
+        _refuse_changes(outside, twins, name, function)
         channels.refuse_aliases(channels.root(), name)
         keep_transient(scope, twins.changed())
         results = Results(twins, outside, function)
@@ -191,9 +194,15 @@ def _is_python_int(leaf: Any) -> bool:
     return kind.weak and bool(jnp.issubdtype(kind.dtype, jnp.integer))
 
 
-def _refuse_changes(outside: Watch, twins: Twins, name: str) -> None:
+def _definition(function: types.FunctionType) -> Site:
+    code = function.__code__
+    return Site(code.co_filename, code.co_firstlineno, function.__qualname__)
+
+
+def _refuse_changes(outside: Watch, twins: Twins, name: str, function: types.FunctionType) -> None:
     """What has no twin must not change: a compiled call would not do it again."""
-    label = next((outside.label(owner) for owner, _ in outside.changed()), None)
+    changed = next((owner for owner, _ in outside.changed()), None)
+    label = None if changed is None else outside.label(changed)
     stray = twins.stray()
     if label is None and stray is not None:
         label = f"the global name `{stray}`"
@@ -202,5 +211,6 @@ def _refuse_changes(outside: Watch, twins: Twins, name: str) -> None:
         raise StagingError(
             f"{name} changes {label}; a compiled call would not repeat that",
             code="D2S024",
+            site=changes.get(id(changed)) or _definition(function),
             fix="return the new value and store it outside",
         )

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import builtins
+import functools
+import gc
 import io
 import operator
-from collections.abc import Callable
-from typing import Any
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
 
 import jax
 import jax.numpy as jnp
 
 from d2s.backends.lax import channels, kinds, ordering
 from d2s.backends.lax.appended import Recorder
-from d2s.backends.lax.branches import cond
+from d2s.backends.lax.branches import and_, cond, or_
 from d2s.backends.lax.casts import (
     has_traced,
     index,
@@ -26,14 +28,13 @@ from d2s.backends.lax.casts import (
     weak,
 )
 from d2s.backends.lax.dtypes import cast, is_dynamic, is_symbolic, type_of
-from d2s.backends.lax.effects import Effects
 from d2s.backends.lax.membership import is_in
-from d2s.backends.lax.regions import is_internal, is_traced, scalar_predicate
+from d2s.backends.lax.regions import is_traced, scalar_predicate
 from d2s.backends.lax.sequences import Enumerate, Fresh, Range, Reversed, Sequence, Zip, as_sequence
 from d2s.backends.lax.text_calls import TEXTS
 from d2s.backends.lax.texts import Text
 from d2s.backends.lax.unrepeatable import unrepeatable
-from d2s.errors import StagingError
+from d2s.conversion import is_made_code
 
 Call = Callable[..., Any]
 
@@ -160,6 +161,8 @@ def power(base: Any, exponent: Any, modulus: Any = None) -> Any:
             "a power of Python integers, which is an integer or a float as the exponent wills",
             "float(base) ** exponent, or a Python number as exponent",
         )
+    if is_traced(base) and type(exponent) is int and exponent < 0 and _is_python_integer(base):
+        base = to_float(base)
     return base**exponent
 
 
@@ -190,46 +193,53 @@ def _filter(function: Any, iterable: Any, /) -> Any:
 
 
 def _any(iterable: Any) -> Any:
-    return _quantified(iterable, builtins.any, jnp.logical_or, False)
+    return _quantified(iterable, or_, jnp.logical_or, False)
 
 
 def _all(iterable: Any) -> Any:
-    return _quantified(iterable, builtins.all, jnp.logical_and, True)
+    return _quantified(iterable, and_, jnp.logical_and, True)
 
 
-def _quantified(iterable: Any, plain: Call, combine: Call, empty: bool) -> Any:
+def _quantified(iterable: Any, stops: Call, combine: Call, empty: bool) -> Any:
     items = iter(iterable)
-    for value in items:
+    if items is iterable:
+        return _asked_one_by_one(items, stops, empty)
+    result: Any = empty
+    for value in items:  # to ask for them does nothing else
         if is_traced(value):
-            break
-        if bool(value) is not empty:
+            result = combine(result, scalar_predicate(value))
+        elif bool(value) is not empty:
             return not empty
-    else:
-        return empty
-    # whether Python would ask for the others is not known: to ask must do nothing else
-    effects = Effects(iterable) if items is iterable else None
-    result = scalar_predicate(value)
-    try:
-        for value in items:
-            flag = scalar_predicate(value) if is_traced(value) else bool(value)
-            result = combine(result, flag)
-    except Exception as error:
-        if effects is None or is_internal(error):
-            raise
-        raise _refuse_items(plain) from error
-    if effects is not None and effects.happened():
-        raise _refuse_items(plain)
     return result
 
 
-def _refuse_items(plain: Call) -> StagingError:
-    name = plain.__name__
-    return StagingError(
-        f"{name}() stops at a run-time value, and to ask for the items after it has effects",
-        code="D2S023",
-        site=channels.where(),
-        fix="a for loop with an `if` and a `break`",
-    )
+def _asked_one_by_one(items: Iterator[Any], stops: Call, empty: bool) -> Any:
+    """A generator runs code of the user's for an item, which may fail or print: only if asked."""
+    result: Any = empty
+    ended = False
+
+    def next_truth(reached: list[Any]) -> Any:
+        nonlocal ended
+        for value in items:
+            return scalar_predicate(value) if is_traced(value) else bool(value)
+        ended = True
+        return empty
+
+    # the iterator is Python's own: nobody else would see what the code behind it changes
+    asked = functools.partial(next_truth, _behind(items))
+    while result is empty or is_traced(result):
+        with_next = stops(result, (asked,))
+        if ended:
+            break
+        result = with_next
+    return result
+
+
+def _behind(iterator: Iterator[Any]) -> list[Any]:
+    """What an iterator has: functions that it calls, cells, other iterators and what they have."""
+    held = gc.get_referents(iterator)
+    inner = [value for value in held if isinstance(value, Iterator)]
+    return [*held, *(value for one in inner for value in _behind(one))]
 
 
 def _round(number: Any, ndigits: Any = None) -> Any:
@@ -281,6 +291,28 @@ def _next(*args: Any) -> Any:
     return next(*args)
 
 
+class _Globals(dict[str, Any]):
+    """The names of a module, to be read."""
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise refuse(
+            "a global name is changed by way of globals()",
+            "`global name` and an assignment",
+            code="D2S024",
+        )
+
+    __setitem__ = __delitem__ = __ior__ = _refuse  # type: ignore[assignment]
+    update = pop = popitem = setdefault = clear = _refuse
+
+
+def _globals() -> dict[str, Any]:
+    """Those of the user's function that asks, as it sees them."""
+    frame = sys._getframe(1)
+    while not is_made_code(frame.f_code) and frame.f_back is not None:
+        frame = frame.f_back
+    return _Globals(frame.f_globals)
+
+
 BUILTINS: dict[Any, Call] = {
     **TEXTS,
     range: _range,
@@ -307,6 +339,7 @@ BUILTINS: dict[Any, Call] = {
     all: _all,
     round: _round,
     next: _next,
+    globals: _globals,
 }
 
 #: functions of `operator` that ask a value more than its own operators would

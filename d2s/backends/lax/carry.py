@@ -167,6 +167,7 @@ def settle(
     counted: bool,
     stacks: bool,
     length: int | None = None,
+    makes_a_trip: bool = False,
 ) -> Plan:
     """Trace the body until the types of the state no longer change.
 
@@ -176,6 +177,7 @@ def settle(
     counted      the first input of the body is the position of the loop
     stacks       what each iteration appends to a list may come out as one array
     length       how many positions there are
+    makes_a_trip surely: what the state was before the loop is gone after it
     """
     shared: list[Slot] = []
     grown: list[tuple[list[Any], int]] = []
@@ -237,7 +239,7 @@ def settle(
             with_code = True
             continue
         result = _state_after(region, shared, len(state))
-        joining = _LoopJoin(watch.alone)
+        joining = _LoopJoin(watch.alone, makes_a_trip)
         try:
             tree = joining.join(plan, result)
         except Difference as found:
@@ -254,7 +256,7 @@ def settle(
             if stronger is None:
                 continue
             region = stronger
-            joining = _LoopJoin(watch.alone)
+            joining = _LoopJoin(watch.alone, makes_a_trip)
             tree = joining.join(plan, _state_after(region, shared, len(state)))
         if all(isinstance(j.sides[0], Hole) and j.type == j.sides[0].type for j in joining.dynamic):
             owners = [owner for owner, _ in grown]

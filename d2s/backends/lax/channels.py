@@ -12,7 +12,7 @@ import ast
 import sys
 import threading
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from enum import Enum
@@ -148,7 +148,26 @@ class Failures:
         self.all: list[tuple[Failure, list[bool]]] = []
         #: some failures come by a callback, because they happen inside a transformation
         self.calls_back = False
-        self.told: list[BaseException] = []
+        #: those that came, with the place of each in the program
+        self.told: list[tuple[int, BaseException]] = []
+        self._places = 0
+        #: something is printed inside a transformation
+        self.prints_inside = False
+
+    def expect_callback(self) -> int:
+        """A failure may come by a callback; what number its place has among such places."""
+        if self.prints_inside:
+            refuse_print_after_callback()
+        self.calls_back = True
+        self._places += 1
+        return self._places
+
+    def raise_first_told(self) -> None:
+        """Raise what came by callbacks, if something did: what the program would meet first."""
+        if self.told:
+            _, error = min(self.told, key=lambda one: one[0])
+            self.told.clear()
+            raise error
 
     def is_overflow(self, number: int) -> bool:
         return self.all[number - 1][0].kind is IntegerOverflow
@@ -251,9 +270,9 @@ class Scope:
             for k, v in vars(error).items()
             if not k.startswith("__")
         }
+        cause = None if error.__cause__ is None else _as_it_is_now(error.__cause__)
         failure = Failure(
-            *(type(error), args, where(error), error.__cause__, attributes),
-            error.__suppress_context__,
+            *(type(error), args, where(error), cause, attributes), error.__suppress_context__
         )
         weak = texts.are_numbers(values)
         return self.failures.add(failure, weak), [jnp.asarray(value) for value in values]
@@ -483,15 +502,33 @@ def report(code: Any, payload: dict[int, list[Any]], numbers: set[int], failures
         code = jnp.where(earlier == 0, code, 0)
     told = None
     if scope is not None:
-        scope.failures.calls_back, told = True, scope.failures.told
+        place, to = scope.failures.expect_callback(), scope.failures.told
+
+        def told(error: BaseException) -> None:
+            to.append((place, error))
+
     jax.debug.callback(_Raiser(failures, sorted(payload), told), code, *payload.values())
+
+
+def refuse_print_after_callback() -> None:
+    """Nobody could keep back what is printed after such a failure."""
+    raise StagingError(
+        "print and an exception that may be raised inside a jax transformation: what comes after "
+        "the exception would be printed all the same",
+        code="D2S023",
+        site=where(),
+        fix="the check outside of the function that jax transforms, or jax.debug.print(...)",
+    )
 
 
 class _Raiser:
     """Tells a static function around it of the failure; raises where there is none."""
 
     def __init__(
-        self, failures: Failures, order: list[int], told: list[BaseException] | None
+        self,
+        failures: Failures,
+        order: list[int],
+        told: Callable[[BaseException], None] | None,
     ) -> None:
         self.failures, self.order, self.told = failures, order, told
 
@@ -501,7 +538,7 @@ class _Raiser:
         except Exception as error:
             if self.told is None:
                 raise
-            self.told.append(error)
+            self.told(error)
 
 
 def check(code: int, payload: dict[int, list[Any]], failures: Failures) -> None:

@@ -321,10 +321,7 @@ class Compiled(Inspected):
     def _wait_for_callbacks(self, failures: Failures) -> None:
         """A failure inside a transformation is known only when its callback has run."""
         jax.effects_barrier()
-        if failures.told:
-            error = failures.told[0]
-            failures.told.clear()
-            raise error
+        failures.raise_first_told()
 
     def _exactly(self, entry: Entry, leaves: Sequence[Any], owners: Any) -> Any:
         """This very call with its Python numbers as constants: Python's integers are exact."""

@@ -99,8 +99,13 @@ def varying(value: Any, axes: frozenset[str]) -> Any:
     return jax.lax.pcast(value, tuple(sorted(more)), to="varying") if more else value
 
 
-def join(one: Type, other: Type, exact: tuple[object, object] = (None, None)) -> Type:
-    """The type of both; `exact` are the Python numbers behind the types, where they are known."""
+def join(
+    one: Type, other: Type, exact: tuple[object, object] = (None, None), passes: bool = False
+) -> Type:
+    """The type of both; `exact` are the Python numbers behind the types, where they are known.
+
+    `passes` says that the first one is what a loop starts with, and is gone after the first trip.
+    """
     if one.shape != other.shape:
         raise Mismatch(
             "D2S010",
@@ -123,6 +128,8 @@ def join(one: Type, other: Type, exact: tuple[object, object] = (None, None)) ->
     joined = Type(one.shape, dtype, one.weak and other.weak, one.varies | other.varies)
     for side, value in zip((one, other), exact, strict=True):
         _check_lossless(side, joined, value)
+        if side.weak and not (passes and side is one):
+            _check_wrapping(side, joined, value)
     return joined
 
 
@@ -160,6 +167,23 @@ def _check_lossless(side: Type, joined: Type, value: object) -> None:
         f"{side} would become {joined}, which holds integers only up to {exactly}",
         "a float on both sides (float(n), n.astype(float)) if that is what you mean",
     )
+
+
+def _check_wrapping(number: Type, joined: Type, value: object) -> None:
+    """A Python integer that became a narrow or unsigned one would wrap where Python's does not."""
+    if number.dtype == joined.dtype or not (
+        jnp.issubdtype(number.dtype, jnp.integer) and jnp.issubdtype(joined.dtype, jnp.integer)
+    ):
+        return
+    bounds = _iinfo(joined.dtype)
+    if bounds.min == 0 or bounds.bits < _iinfo(number.dtype).bits:
+        shown = "a Python integer" if value is None else f"the Python integer {value}"
+        raise Mismatch(
+            "D2S012",
+            f"{shown} would become {joined}, and what is computed with it would wrap",
+            f"jnp.{np.dtype(joined.dtype).name}(...) around the number, or .astype(int) on the "
+            "other side",
+        )
 
 
 def cast(value: Any, to: Type) -> Any:

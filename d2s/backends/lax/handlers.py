@@ -17,6 +17,7 @@ from d2s.backends.lax import channels, notes
 from d2s.backends.lax.after_failure import at_failure, select
 from d2s.backends.lax.branches import cond
 from d2s.backends.lax.channels import Halt, Scope
+from d2s.backends.lax.dtypes import cast, type_of
 from d2s.backends.lax.mentions import may_print
 from d2s.backends.lax.places import WHOLE, Slot
 from d2s.backends.lax.regions import (
@@ -53,8 +54,6 @@ def try_except(body: Thunk, handlers: tuple[Handler, ...], orelse: Thunk | None)
             handler = _handler_of(type(error), handlers)
             if handler is None:
                 raise
-            if channels.quotes_of(error):
-                _refuse_naming(handler, channels.where(error), _QUOTES)
             notes.note("Python", f"it surely raises {type(error).__name__}, which is caught")
             handler(error)
             return
@@ -321,28 +320,29 @@ def _is_one_of(code: Any, numbers: list[int]) -> Any:
 
 
 def _call(scope: Scope, number: int, handler: Any) -> None:
-    failure, quotes = scope.failures.all[number - 1]
-    if quotes:
-        _refuse_naming(handler, failure.site, _QUOTES)
-    elif failure.shows_containers():
-        _refuse_naming(handler, failure.site, "a list, dict or array that may have changed by then")
-    made = failure.make(scope.payload.get(number, []))
+    failure, weak = scope.failures.all[number - 1]
+    if failure.shows_containers():
+        _refuse_naming(handler, failure.site)
+    pairs = zip(scope.payload.get(number, []), weak, strict=True)
+    made = failure.make([_weak(value) if is_number else value for value, is_number in pairs])
     try:
         raise made
     except BaseException as error:
         handler(error)
 
 
-_QUOTES = "a message with run-time values"
+def _weak(number: Any) -> Any:
+    """A Python number again, as it was when it was raised."""
+    return cast(number, type_of(number)._replace(weak=True))
 
 
-def _refuse_naming(handler: Any, site: Site, held: str) -> None:
-    """A handler that names its exception may read what is not known yet."""
+def _refuse_naming(handler: Any, site: Site) -> None:
+    """A handler that names its exception may read what is no longer what it was."""
     name = handler.__code__.co_varnames[0]
     if not name.startswith("error_"):
         raise StagingError(
-            f"`{name}` has {held}, which is not known in the handler",
+            f"`{name}` has a list, dict or array that may have changed before the handler runs",
             code="D2S020",
             site=site,
-            fix="texts and numbers that are known, or a handler that does not name the exception",
+            fix="texts and numbers in the exception, or a handler that does not name it",
         )

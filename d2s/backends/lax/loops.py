@@ -180,6 +180,7 @@ def _settle_either_way(
     code_inside: bool,
     counted: bool,
     stacks: bool,
+    makes_a_trip: bool = False,
 ) -> Plan:
     """Carry Python numbers from the start; if the body needs one as it is, those it changes."""
 
@@ -190,6 +191,7 @@ def _settle_either_way(
             code_inside=code_inside,
             counted=counted,
             stacks=stacks,
+            makes_a_trip=makes_a_trip,
         )
 
     start = record.mark()
@@ -366,6 +368,7 @@ def _stage_for(sequence: Sequence, body: Body, state: State, test: Body | None) 
             code_inside=True,
             counted=True,
             stacks=True,
+            makes_a_trip=is_symbolic(sequence.length) or sequence.length > 0,
         )
         written = [*(slot.owner for slot in plan.slots), *(owner for owner, _ in plan.appended)]
         if plan.region.code is None or not channels.is_any_observed(written):

@@ -56,8 +56,9 @@ def becomes_traced(test: Body, body: Body, state: State, watch: Watch) -> bool:
         def run(*inputs: Any, plan: list[Any] = plan, holes: list[Hole] = holes) -> Any:
             values = given(plan, holes, inputs)
             go = test(*values)
-            if is_traced(go) or not go:
-                return go, values
+            go = go if is_traced(go) else bool(go)
+            if go is not True:
+                return go, tuple(values)
             return go, as_tuple(body(*values), len(values))
 
         try:

@@ -18,6 +18,9 @@ from d2s.conversion import MARKS
 
 EMPTY = object()
 
+#: attributes of classes that are Python's own business; `copy` notes the last one when it is used
+OF_PYTHON = ("__dict__", "__weakref__", "__slotnames__")
+
 #: the key of a place that is all of a list, dict or deque, or of the attributes in `__slots__`
 WHOLE = object()
 
@@ -197,7 +200,7 @@ def _restore_attributes(owner: Any, before: dict[str, Any]) -> None:
 
 def _attributes(owner: Any, before: dict[str, Any]) -> list[str]:
     if isinstance(owner, type):
-        return [n for n in vars(owner) if n not in ("__dict__", "__weakref__")]
+        return [n for n in vars(owner) if n not in OF_PYTHON]
     return list(before)
 
 

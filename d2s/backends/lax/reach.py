@@ -22,7 +22,8 @@ import jax
 import numpy as np
 
 from d2s.backends.lax.mentions import attribute_names_of, global_names
-from d2s.backends.lax.places import EMPTY, Elsewhere, cell_contents, own_dict, slot_names
+from d2s.backends.lax.places import EMPTY, OF_PYTHON, Elsewhere, cell_contents, own_dict, slot_names
+from d2s.backends.lax.wrappers import is_of_jax
 from d2s.conversion import is_made_by_d2s, is_written, why_not
 from d2s.libraries import is_library_class, is_library_file
 from d2s.static import StaticFunction
@@ -157,8 +158,9 @@ class Reach:
 def users_functions(values: Iterable[Any], wrapped: bool = False) -> list[types.FunctionType]:
     """The functions of the user's among values, which whoever gets them may call as they are.
 
-    `wrapped` says to look into functions of libraries, too: `contextlib.contextmanager` has a
-    generator in its closure, `functools.singledispatch` a table.
+    `wrapped` says to look into functions and objects of libraries, too: what
+    `contextlib.contextmanager` gives has a generator in its closure, `functools.singledispatch` a
+    table.
     """
     found: list[types.FunctionType] = []
     stack, seen = list(values), set()
@@ -175,6 +177,10 @@ def users_functions(values: Iterable[Any], wrapped: bool = False) -> list[types.
             stack += value
         elif type(value) in (dict, types.MappingProxyType):
             stack += value.values()
+        elif wrapped and not isinstance(value, types.FunctionType | type | types.ModuleType):
+            stack += _held(value)
+            if not is_library_class(type(value)):
+                stack += vars(type(value)).values()
         if not isinstance(value, types.FunctionType) or is_made_by_d2s(value):
             continue
         if not is_library_file(value.__code__.co_filename):
@@ -260,6 +266,8 @@ class _Walk:
             return _held(value)
         wrapped = getattr(value, "__wrapped__", None)
         inner = [wrapped] if isinstance(wrapped, types.FunctionType) else []
+        if inner and not is_of_jax(value):
+            self.reach.as_is(inner[0])  # `functools.lru_cache`, whose memory is its own
         if type(value).__module__.startswith("d2s."):
             return []
         kind: Any = type(value)
@@ -324,7 +332,7 @@ class _Walk:
             elif isinstance(getattr(value, "func", None), types.FunctionType):
                 self.reach.as_is(value.func)  # functools.cached_property and its kin
                 reached.append(value.func)
-            elif name not in ("__dict__", "__weakref__"):
+            elif name not in OF_PYTHON:
                 self.reach.pin(value)  # what a class holds is there for all who know the class
                 reached.append(value)
         return reached

@@ -83,7 +83,7 @@ def is_tracer_error(error: BaseException | None) -> bool:
 def is_raised_by_user(error: BaseException) -> bool:
     """Whether an exception belongs to the program; an interrupt from the keyboard does not."""
     passing = isinstance(error, OSError | MemoryError)
-    if isinstance(error, Exception) and not passing:
+    if isinstance(error, Exception | SystemExit) and not passing:
         return True
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_next is not None:

@@ -124,6 +124,7 @@ def look_at(
             counted=True,
             stacks=True,
             length=length,
+            makes_a_trip=length is None or length > 0,
         )
 
     first = settled(length if isinstance(length, int) else None)

@@ -77,6 +77,8 @@ class Text:
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Text) and not any(map(_is_tracer, leaves([self, other]))):
             return self.parts == other.parts
+        if any(isinstance(leaf, Later) for leaf in leaves(self)):
+            return False
         return str(self) == str(other) if isinstance(other, str | Text) else False
 
     def __hash__(self) -> int:
@@ -111,6 +113,16 @@ def _unknown() -> StagingError:
         site=channels.where(),
         fix="the text in a print, a raise or an assert, or made outside the static function",
     )
+
+
+def message(value: Any) -> Any:
+    """What an exception with run-time values says; anything else as it is."""
+    if not isinstance(value, BaseException) or not channels.hides_tracers(value):
+        return value
+    if type(value).__str__ is BaseException.__str__ and len(value.args) == 1:
+        said = value.args[0]
+        return said if isinstance(said, Text) else of(said, "s")
+    raise _unknown()
 
 
 def joined(pieces: list[Any]) -> Any:

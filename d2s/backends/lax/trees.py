@@ -210,8 +210,10 @@ class Join:
     new ones, `replaced` the originals.
     """
 
-    def __init__(self, alone: frozenset[int] = frozenset()) -> None:
+    def __init__(self, alone: frozenset[int] = frozenset(), passes: bool = False) -> None:
         self.dynamic: list[Joined] = []
+        #: the first side is the state before a loop that makes a trip
+        self.passes = passes
         self.replaced: list[Any] = []
         self.aliased: set[Any] = set()
         #: originals that nobody has but the variable whose value is joined, by identity
@@ -333,7 +335,7 @@ class Join:
         elif (isinstance(other, Out) and other.same_as is one) or _same_number(one, other):
             return one
         try:
-            joined = join(_type(one), _type(other), (_exact(one), _exact(other)))
+            joined = join(_type(one), _type(other), (_exact(one), _exact(other)), self.passes)
         except Mismatch as mismatch:
             raise Difference(path, mismatch, one, other) from None
         return self._add(joined, (one, other))

@@ -9,6 +9,7 @@ from typing import Any
 
 _KEYED = "jax.random with a key that is passed in, e.g. jax.random.{}"
 _TIME = "the time taken outside and passed in"
+_WARNING = "a warning outside the static function"
 _FILE = "the file read outside and its content passed in, and written outside"
 
 #: modules as a whole
@@ -18,7 +19,8 @@ _MODULES = {
     "secrets": _KEYED.format("bits(key)"),
     "uuid": "a value made outside and passed in",
     "time": _TIME,
-    "warnings": "a warning outside the static function",
+    "warnings": _WARNING,
+    "_warnings": _WARNING,
     "logging": "logging outside the static function",
     "subprocess": "the process run outside and its result passed in",
 }

@@ -25,6 +25,7 @@ from d2s.backends.lax.guards import FUNCTION_PARTS, Guard
 from d2s.backends.lax.mentions import attribute_names_of, global_names
 from d2s.backends.lax.places import (
     EMPTY,
+    OF_PYTHON,
     WHOLE,
     Elsewhere,
     FunctionAttributes,
@@ -199,6 +200,8 @@ class Watch:
             return there.held()
         if isinstance(value, Maybe):
             return [value.value]
+        if isinstance(value, Slot):
+            return self._take_slot(value)
         if type(value).__module__.startswith("d2s."):
             return []
         reached: list[Any] = [type(value)]
@@ -218,11 +221,18 @@ class Watch:
             reached += held.values()
         return reached
 
+    def _take_slot(self, slot: Slot) -> list[Any]:
+        """A place that d2s itself is about to write to."""
+        if isinstance(slot.owner, dict) and "__builtins__" in slot.owner:
+            self._names.append((slot.owner, slot.key, slot.owner.get(slot.key, EMPTY)))
+            return []
+        return [slot.holder]
+
     def _take_class(self, kind: type) -> list[Any]:
         """Attributes of the user's classes; those of libraries stay as they are."""
         if is_library_class(kind):
             return []
-        held = {n: v for n, v in vars(kind).items() if n not in ("__dict__", "__weakref__")}
+        held = {n: v for n, v in vars(kind).items() if n not in OF_PYTHON}
         self._labels[id(kind)] = f"an attribute of the class {kind.__name__}"
         self._snapshots.append((kind, held))
         return [*held.values(), *kind.__bases__]

@@ -7,8 +7,8 @@ and is the same in everything else, gradients included.
 
 from __future__ import annotations
 
+import functools
 import types
-import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +16,7 @@ import jax
 
 from d2s.conversion import is_made_by_d2s
 from d2s.libraries import is_library_file
+from d2s.static import StaticFunction
 
 Change = Callable[[Any], Any]
 
@@ -26,21 +27,58 @@ _PARTS: dict[type, tuple[str, ...]] = {
 }
 _Jitted = type(jax.jit(lambda: None))
 
-_copies: weakref.WeakKeyDictionary[Any, tuple[Any, Any]] = weakref.WeakKeyDictionary()
-
 
 def around(function: Any, change: Change) -> Any:
     """The wrapper around changed functions, or itself when there is nothing to change in it."""
     make = _maker(function)
-    return function if make is None else _remembered(function, make, change)
+    return function if make is None else make(function, change)
 
 
 def anew(function: Any) -> Any:
     """A function of ours, or a wrapper of such, that jax has no graph of yet."""
     if isinstance(function, types.FunctionType) and is_made_by_d2s(function):
         return _copy(function, function.__closure__)
+    if isinstance(function, types.MethodType):
+        own = anew(function.__func__)
+        return function if own is function.__func__ else types.MethodType(own, function.__self__)
+    if isinstance(function, StaticFunction):
+        return _called(function)
     make = _maker(function)
     return function if make is None else make(function, anew)
+
+
+def afresh(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Code of a library, which gets all functions of the user's as functions that it never saw.
+
+    A graph that jax remembers of a function was traced for another call: what fails, prints or
+    changes something in it has been told to that call, and is not told again.
+    """
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        named = {name: _anew_argument(value) for name, value in kwargs.items()}
+        return anew(function)(*map(_anew_argument, args), **named)
+
+    return call
+
+
+def _anew_argument(argument: Any) -> Any:
+    """Some take a list of functions: one for each case."""
+    if type(argument) in (list, tuple) and any(map(callable, argument)):
+        return type(argument)(map(anew, argument))
+    return anew(argument)
+
+
+def _called(static: StaticFunction) -> Any:
+    @functools.wraps(static)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return static(*args, **kwargs)
+
+    return call
+
+
+def is_of_jax(wrapper: Any) -> bool:
+    """Whether something that is no function is a wrapper that can be made again."""
+    return type(wrapper) in _PARTS or type(wrapper) is _Jitted
 
 
 def _maker(function: Any) -> Callable[[Any, Change], Any] | None:
@@ -50,22 +88,6 @@ def _maker(function: Any) -> Callable[[Any, Change], Any] | None:
         library = function.__closure__ and is_library_file(function.__code__.co_filename)
         return _closure if library else None
     return _object if kind in _PARTS else _jitted if kind is _Jitted else None
-
-
-def _remembered(function: Any, make: Callable[[Any, Change], Any], change: Change) -> Any:
-    state = _state(function)
-    known = _copies.get(function)
-    if known is None or known[0] != state:
-        made = make(function, change)
-        # no reference to the key itself, or it would never go
-        known = _copies[function] = (state, None if made is function else made)
-    return function if known[1] is None else known[1]
-
-
-def _state(function: Any) -> Any:
-    """What a copy was made from; a rule for the gradient may be given later."""
-    names = _PARTS.get(type(function), ())
-    return [id(getattr(function, name, None)) for name in names]
 
 
 def _inside(value: Any, change: Change) -> Any:
@@ -105,12 +127,12 @@ def _copy(function: types.FunctionType, cells: tuple[types.CellType, ...] | None
 
 
 def _object(wrapper: Any, change: Change) -> Any:
+    parts = {name: getattr(wrapper, name, None) for name in _PARTS[type(wrapper)]}
+    changed = {name: part and _inside(part, change) for name, part in parts.items()}
+    if all(changed[name] is parts[name] for name in parts):
+        return wrapper
     made = object.__new__(type(wrapper))
-    vars(made).update(vars(wrapper))
-    for name in _PARTS[type(wrapper)]:
-        part = getattr(wrapper, name, None)
-        if part is not None:
-            setattr(made, name, _inside(part, change))
+    vars(made).update(vars(wrapper) | changed)
     return made
 
 

@@ -18,7 +18,6 @@ from jax._src.source_info_util import current as source_info
 from d2s.backends.lax import channels, texts
 from d2s.backends.lax.printing.host import Record
 from d2s.backends.lax.printing.operation import tell
-from d2s.backends.lax.wrappers import anew
 from d2s.errors import Site, StagingError
 
 
@@ -128,12 +127,11 @@ def _reached(printer: Printer) -> Any:
     """Whether this place is reached, in each lane."""
     flags = [printer.reached, *(gate() for gate in printer.gates)]
     flags += [scope.code == 0 for scope in channels._stack.scopes if scope.code is not None]
-    own = {id(scope.graphs[0]) for scope in channels._stack.scopes}
-    for trace in chain():
+    for trace in _transformations():
         if isinstance(trace, BatchTrace):
             lanes = np.zeros((trace.axis_data.size, 0), bool)
             flags.append(jnp.all(BatchTracer(trace, lanes, 0, source_info())))
-        elif isinstance(trace, DynamicJaxprTrace) and id(trace) not in own:
+        else:
             # the body of a loop that is not ours: what depends on nothing in it would leave it
             for var in trace.frame.invars:
                 flags.append(_always(DynamicJaxprTracer(trace, var.aval, var, source_info())))
@@ -141,6 +139,15 @@ def _reached(printer: Printer) -> Any:
     for flag in flags[1:]:
         reached = jnp.logical_and(reached, flag)
     return jnp.asarray(reached)
+
+
+def _transformations() -> Iterator[Any]:
+    """The vmaps and graphs of jax's own that are being traced, the innermost first."""
+    own = {id(scope.graphs[0]) for scope in channels._stack.scopes}
+    for trace in chain():
+        is_graph = isinstance(trace, DynamicJaxprTrace) and id(trace) not in own
+        if is_graph or isinstance(trace, BatchTrace):
+            yield trace
 
 
 def current() -> Printer:
@@ -160,6 +167,10 @@ def current() -> Printer:
 def emit(text: Any, file: Any, flush: bool) -> None:
     """`print` of one text, newline and all."""
     printer = current()
+    failures = channels.root().failures
+    if failures.calls_back:
+        channels.refuse_print_after_callback()
+    failures.prints_inside |= any(True for _ in _transformations())
     groups = printer.groups()
     printer.with_lanes += bool(groups)
     values: list[Any] = []
@@ -171,7 +182,6 @@ def emit(text: Any, file: Any, flush: bool) -> None:
 def separated(function: Callable[..., Any]) -> Callable[..., Any]:
     """Code of others that is called where something is printed.
 
-    A graph that jax remembers of a function belongs to another ticket, so it gets a new function.
     It may hold a vmap: the lanes of the next one are other lanes, so a mark comes after it.
     """
     printer = here.printer
@@ -180,18 +190,10 @@ def separated(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def call(*args: Any, **kwargs: Any) -> Any:
         before = printer.with_lanes
-        fresh = [_anew(arg) for arg in args]
-        result = anew(function)(*fresh, **{name: _anew(arg) for name, arg in kwargs.items()})
+        result = function(*args, **kwargs)
         if printer.with_lanes != before:
             mark = Record(None, [], printer.groups(), None, False)
             tell.bind(printer.ticket, _reached(printer), host=mark, lanes=())
         return result
 
     return call
-
-
-def _anew(argument: Any) -> Any:
-    """Some take a list of functions: one for each case."""
-    if type(argument) in (list, tuple) and any(map(callable, argument)):
-        return type(argument)(map(anew, argument))
-    return anew(argument)

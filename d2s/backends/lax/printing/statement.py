@@ -62,6 +62,7 @@ def _value(leaf: Any) -> Any:
 
 
 def _text_of(value: Any) -> Any:
+    value = texts.message(value)
     if isinstance(value, texts.Text):
         return value
     if any(isinstance(leaf, Tracer) for leaf in leaves(value)):

@@ -1,0 +1,121 @@
+"""Functions of `functools` that ask what an argument is: a run-time value is what it is in Python.
+
+`singledispatch` looks at the class of its argument, which for a run-time value is none of those
+that anybody has registered. `lru_cache` looks at which object it is.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+import types
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from d2s.backends.lax import kinds
+from d2s.backends.lax.casts import has_traced, refuse
+from d2s.backends.lax.mentions import may_print
+from d2s.backends.lax.watch import inside
+
+_FUNCTOOLS = functools.singledispatch.__code__.co_filename
+_Cached = type(functools.lru_cache(lambda: None))
+
+
+def dispatched(function: Any) -> Callable[..., Any] | None:
+    """What calls the implementation that a single dispatch chooses; None for other functions."""
+    code = getattr(function, "__code__", None)
+    if not isinstance(function, types.FunctionType) or code.co_filename != _FUNCTOOLS:
+        return None
+    held = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
+    if hasattr(function, "dispatch") and hasattr(function, "registry"):
+        choose, bind = function.dispatch, _as_it_is
+    elif code.co_qualname.startswith("singledispatchmethod."):
+        choose = _contents(held, "dispatch") or _contents(held, "self").dispatcher.dispatch
+        bind = functools.partial(_bound, _contents(held, "obj"), _contents(held, "cls"))
+    else:
+        return None
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        from d2s.ops import fn
+
+        if not args:
+            return function(**kwargs)  # says what is missing
+        return fn(bind(choose(kinds.type_(args[0]))))(*args, **kwargs)
+
+    return call
+
+
+class _Asked(threading.local):
+    """The caches that the graph being built has asked, and how often they had not known then."""
+
+    def __init__(self) -> None:
+        self.caches: list[tuple[Any, int]] = []
+
+
+_asked = _Asked()
+
+
+@contextmanager
+def clean_caches() -> Iterator[None]:
+    """What a graph that could not be built has left in caches was made of what is undone."""
+    before, _asked.caches = _asked.caches, []
+    try:
+        yield
+    except BaseException:
+        for cache, misses in _asked.caches:
+            if cache.cache_info().misses != misses:
+                cache.cache_clear()
+        raise
+    finally:
+        _asked.caches = before
+
+
+def remembered(function: Any) -> Callable[..., Any] | None:
+    """What calls a function of `lru_cache`; None for other functions.
+
+    Nothing of the graph may get into the cache, which is there for everybody and for good.
+    """
+    cache = getattr(function, "__func__", function)
+    if type(cache) is not _Cached:
+        return None
+    owner = () if cache is function else (function.__self__,)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        from d2s.ops import fn
+
+        given = (*owner, *args, *kwargs.values())
+        twin = next((v for v in given if inside.twins and inside.twins.number(v) is not None), None)
+        if twin is not None:
+            raise _refused(cache, f"would look for a {type(twin).__name__} that is another one")
+        if has_traced(given):
+            if may_print(cache.__wrapped__):
+                raise _refused(cache, "decides by a run-time value whether something is printed")
+            return fn(cache.__wrapped__)(*owner, *args, **kwargs)
+        _asked.caches.append((cache, cache.cache_info().misses))
+        result = cache(*owner, *args, **kwargs)
+        if has_traced(result):
+            raise _refused(cache, "would keep a run-time value")
+        return result
+
+    return call
+
+
+def _refused(cache: Any, why: str) -> BaseException:
+    return refuse(
+        f"functools.lru_cache around {cache.__name__} {why} while the graph is built",
+        "the function without a cache, or the numbers that it needs as arguments",
+        code="D2S023",
+    )
+
+
+def _contents(held: dict[str, types.CellType], name: str) -> Any:
+    return held[name].cell_contents if name in held else None
+
+
+def _as_it_is(implementation: Any) -> Any:
+    return implementation
+
+
+def _bound(instance: Any, owner: Any, implementation: Any) -> Any:
+    return implementation.__get__(instance, owner)
