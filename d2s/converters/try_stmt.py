@@ -8,7 +8,7 @@ What the body wrote before it failed stays visible, so its names are written thr
 ...     try:
 ...         y = g(x)
 ...     except ValueError as e:
-...         y = 0
+...         y = e.args
 ...     return y
 ... '''))
 def f(x):
@@ -18,7 +18,7 @@ def f(x):
         y = d2s.fn(g)(x)
     def except_4(e):
         nonlocal y
-        y = 0
+        y = e.args
     d2s.try_except(try_2, (ValueError, except_4))
     return y
 >>> print(example('''

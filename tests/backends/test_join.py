@@ -35,13 +35,15 @@ def test_joins(one, other, joined):
 def test_numbers_that_are_known():
     assert join(WEAK_INT, WEAK_FLOAT, (0, 0.5)) == WEAK_FLOAT
     assert join(WEAK_INT, F32, (3, None)) == F32
-    assert join(WEAK_INT, I8, (100, None)) == I8
+    assert join(WEAK_INT, I8, (100, None), passes=True) == I8
 
 
 @pytest.mark.parametrize(
     ("one", "other", "exact", "code"),
     [
         (I32, F32, (None, None), "D2S012"),
+        (WEAK_INT, I8, (100, None), "D2S012"),
+        (WEAK_INT, U8, (1, None), "D2S012"),
         (WEAK_INT, F32, (2**24 + 1, None), "D2S012"),
         (WEAK_INT, WEAK_FLOAT, (None, None), "D2S012"),
         (WEAK_INT, I8, (300, None), "D2S012"),

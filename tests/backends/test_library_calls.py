@@ -263,3 +263,8 @@ def test_the_document_lists_what_is_refused():
     assert listed("numpy-shapes") == set(numpy_calls.SHAPES)
     assert listed("numpy-in-place") == set(numpy_calls.IN_PLACE)
     assert listed("numpy-refused") == set(numpy_calls.REFUSED)
+
+
+def test_a_negative_power_of_a_python_integer_is_a_float():
+    static = d2s.to_static(lambda n: n**-1 + (n + 1) ** -2)
+    assert [float(static(n)) for n in (1, 3)] == pytest.approx([1.25, 1 / 3 + 1 / 16])

@@ -396,3 +396,102 @@ def prints_in_order(x):
         print("item", name, sep=": ")
     print("end", end="!\n")
     return x
+
+
+class Spilt(Exception):
+    def __init__(self, amount, unit):
+        super().__init__(f"{amount} of {unit}")
+        self.amount = amount
+        self.unit = unit
+
+
+@case((1.0,), (5.0,), (-5.0,))
+def handler_reads_run_time_values(x):
+    try:
+        if x > 3:
+            raise Spilt(x * 2, "milk")
+        if x < -3:
+            raise ValueError("low", x)
+        y = x
+    except Spilt as e:
+        y = e.amount + len(e.unit)
+    except ValueError as e:
+        y = e.args[1] * 10
+    return y
+
+
+@case((1,), (5,))
+def handler_prints_its_exception(n):
+    try:
+        if n > 3:
+            raise ValueError(f"too many: {n}")
+    except ValueError as e:
+        print("caught", e)
+        print(f"{e}!", str(e))
+        return n + 1
+    return n
+
+
+@case((1,), (5,))
+def handler_raises_another_with_its_text(n):
+    try:
+        if n > 3:
+            raise ValueError(f"too many: {n}")
+    except ValueError as e:
+        raise RuntimeError(f"in vain: {e}") from None
+    return n
+
+
+@case((1,), (5,))
+def handler_that_names_an_exception_in_vain(n):
+    tries = 0
+    try:
+        if n > 3:
+            raise ValueError(f"too many: {n}")
+    except ValueError as e:  # noqa: F841
+        tries += 1
+    return n + tries
+
+
+@case((1,), (5,), error_ok=codes.MESSAGE)
+def surely_raised_with_a_value(n):
+    try:
+        raise ValueError(f"always {n}", n)
+    except ValueError as e:
+        return e.args[1] + 1
+
+
+@case((1.0,), (-1.0,), (5.0,))
+def retries_with_formatted_counts(x):
+    for k in range(4):
+        try:
+            if x + k < 3:
+                raise ConnectionError("try %d" % k)
+            return x + k
+        except ConnectionError:
+            pass
+    return -1.0
+
+
+@case((1.0,), (5.0,))
+def handler_that_only_raises(x):
+    try:
+        if x > 3:
+            raise ValueError("v")
+        d = 0
+    except ValueError:
+        raise KeyError("k") from None
+    return d % 3
+
+
+@case((2, 0.0), (0, 0.5), (3, 1.5), (0, 0.0))
+def truth_of_different_kinds(n, x):
+    found = 0
+    if n and x:
+        found += 1
+    if not (n or x):
+        found += 2
+    while found < 8 and (x or n):
+        found += 4
+    assert found or n or x or True, "nothing"
+    return found, bool(n and x), 1 if x or n else 2

@@ -382,3 +382,14 @@ def finally_around_a_finally(r):
             g = 0  # noqa: F841
     finally:
         print(a)
+
+
+# seed 302000407: a handler that only raises left a sure name behind as doubtful
+@found(lambda: (0.0,), lambda: (2.0,))
+def handler_that_only_raises(x):
+    try:
+        b = int(x)
+        d = 0
+    except ValueError:
+        raise
+    return d % 3 + b

@@ -122,7 +122,8 @@ def shows_containers(error: BaseException) -> bool:
 
 
 def _hold_containers(held: list[Any]) -> bool:
-    return any(type(v) is not tuple and children(v) is not None for v in held) or any(
+    containers = (v for v in held if type(v) is not tuple and not isinstance(v, texts.Text))
+    return any(children(v) is not None for v in containers) or any(
         isinstance(leaf, set | np.ndarray) for leaf in leaves(held)
     )
 
@@ -131,6 +132,13 @@ def quotes_of(error: BaseException) -> bool:
     """Whether the message of an exception quotes run-time values."""
     held = [_read(value) for value in (*error.args, *vars(error).values())]
     return any(isinstance(leaf, jax.core.Tracer) for leaf in leaves(held))
+
+
+def spell(error: BaseException) -> None:
+    """Give an exception its texts: those of f-strings with run-time values have only left marks."""
+    if quotes_of(error):
+        error.args = tuple(map(_read, error.args))
+        vars(error).update({name: _read(value) for name, value in vars(error).items()})
 
 
 def _read(argument: Any) -> Any:

@@ -55,6 +55,7 @@ def try_except(body: Thunk, handlers: tuple[Handler, ...], orelse: Thunk | None)
             if handler is None:
                 raise
             notes.note("Python", f"it surely raises {type(error).__name__}, which is caught")
+            channels.spell(error)
             handler(error)
             return
         with channels.entered(scope):
