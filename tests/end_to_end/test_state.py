@@ -676,3 +676,45 @@ def test_variables_of_nnx_are_written_in_branches_and_loops():
         np.testing.assert_allclose(static(x), plain.step(x), rtol=1e-5)
         assert module.count[...] == plain.count[...]
         np.testing.assert_allclose(module.w[...], plain.w[...], rtol=1e-5)
+
+
+class Trainer:
+    """An ordinary training step: a dict in the order of its author, which jax puts in its own."""
+
+    def __init__(self):
+        self.params = {"w": jnp.ones(2), "b": jnp.float32(0)}
+        self.optimizer = optax.sgd(0.125)
+        self.state = self.optimizer.init(self.params)
+        self.best = None
+        self.steps = 0
+
+    def loss(self, params, x):
+        return jnp.sum((params["w"] * x + params["b"]) ** 2)
+
+    def step(self, x):
+        loss, gradient = jax.value_and_grad(self.loss)(self.params, x)
+        if jnp.isnan(loss):
+            raise FloatingPointError(f"not a number at {self.steps}")
+        updates, self.state = self.optimizer.update(gradient, self.state)
+        self.params = optax.apply_updates(self.params, updates)
+        self.steps += 1
+        if loss > 1e6:
+            raise OverflowError("too large")
+        self.best = (loss, "best")
+        return loss
+
+
+def test_what_an_object_holds_after_a_failure_may_have_another_structure():
+    plain, other = Trainer(), Trainer()
+    static = d2s.to_static(other.step)
+    for x in (1.0, float("nan"), 2.0, 1e6, float("nan")):
+        row = jnp.array([1.0, x])
+        ends = []
+        for trainer, step in ((plain, plain.step), (other, static)):
+            try:
+                end = float(step(row))
+            except ArithmeticError as error:
+                end = type(error), str(error)
+            held = [(name, value.tolist()) for name, value in trainer.params.items()]
+            ends.append((end, held, int(trainer.steps), trainer.best))
+        assert ends[0] == ends[1]

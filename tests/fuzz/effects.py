@@ -13,7 +13,7 @@ PROBES |= {
     "counter": "g = tallied(1)\nif a > 2:\n    g(a)\nreturn g(1)",
     "operator": "return (Money(a) + Money(2)).half",
     "with-lent": "o = Box(1, 2.0)\nwith Lent(o, a):\n    b = o.n + 1\nreturn b, o.n",
-    "exception-holds": "try:\n    if a > 2:\n        raise Spill(a, [a, 2])\n    b = 1\n"
+    "exception-holds": "try:\n    if a > 2:\n        raise Spill(a, (a, 2))\n    b = 1\n"
     "except Spill as error:\n    b = error.n + error.rest[1]\nreturn b",
     "numpy-buffer": "n = np.zeros(3, np.float32)\nfor i in range(3):\n    n[i] = a + i\n"
     "return jnp.asarray(n)",
@@ -85,7 +85,7 @@ def exception_holds(w: Writer) -> list[str]:
         return []
     name = w.target("int")
     body = w.block(2)
-    spill = f"raise Spill({w.kept('int')}, [{w.kept('int')}, {w.rng.randint(0, 3)}])"
+    spill = f"raise Spill({w.kept('int')}, ({w.kept('int')}, {w.rng.randint(0, 3)}))"
     lines = [*body.lines, *([] if body.leaves else [f"if {test(w)}:", f"    {spill}"])]
     use = w.rng.choice(["error.n", "error.rest[0] + error.rest[1]", "len(error.args)", "error.n"])
     handler = w.block(2, [(name, "int")])

@@ -39,6 +39,10 @@ from d2s.errors import StagingError
 from d2s.static import method
 
 
+#: values that no graph can choose between
+_DIFFERENT = ("D2S010", "D2S012", "D2S013")
+
+
 class Call:
     """One call that ended: outputs of the graph, the objects it was given, those made for it."""
 
@@ -226,7 +230,26 @@ class Results:
             if there_then is not there or not isinstance(there, bool):
                 there = jnp.where(code != 0, there_then, there)
         flag = None if isinstance(there, bool) else self._out(there)
-        return self.of(at_failure(scope, slot, now)) if now is not EMPTY else _nothing, flag
+        return self._at_the_end(slot, now, scope) if now is not EMPTY else _nothing, flag
+
+    def _at_the_end(self, slot: Slot, now: Any, scope: Scope) -> Build:
+        """What a place holds when the call ended: chosen in the graph, or else by who called it."""
+        try:
+            return self.of(at_failure(scope, slot, now))
+        except StagingError as error:
+            if error.code not in _DIFFERENT:
+                raise
+        ways = [
+            (self._out(code != 0), self.of(values[slot.identity][1]))
+            for code, values in scope.snapshots
+            if slot.identity in values
+        ]
+        otherwise = self.of(now)
+
+        def build(call: Call) -> Any:
+            return next((then for failed, then in ways if bool(failed(call))), otherwise)(call)
+
+        return build
 
     def _refuse_half_done(self, copy: Any, scope: Scope) -> None:
         """What has another shape after a failure than after a success cannot be written back."""

@@ -27,6 +27,14 @@ from d2s.deploy.trees import Json, NotDescribed, described, refusal
 class Out(int):
     """Stands for an output of the graph, by its position."""
 
+    def __bool__(self) -> bool:
+        raise refusal(
+            "what something holds after a failure has another structure than what it holds "
+            "without one, which a file cannot tell apart",
+            "the same containers and kinds of values before and after what may fail",
+            here(),
+        )
+
 
 class Owner(int):
     """Stands for a mutable object that the call was given."""
