@@ -112,9 +112,9 @@ def as_test(node: gast.expr) -> gast.expr:
 
 def is_op(node: gast.AST, *names: str) -> bool:
     """Whether this is a call of one of these ops."""
-    callee = node.func if isinstance(node, gast.Call) else None
-    is_runtime = isinstance(callee, gast.Attribute) and getattr(callee.value, "generated", False)
-    return is_runtime and callee.attr in names
+    if not isinstance(node, gast.Call) or not isinstance(node.func, gast.Attribute):
+        return False
+    return getattr(node.func.value, "generated", False) and node.func.attr in names
 
 
 def thunk(context: Context, kind: str, value: gast.expr) -> gast.expr:

@@ -678,7 +678,7 @@ def test_variables_of_nnx_are_written_in_branches_and_loops():
         np.testing.assert_allclose(module.w[...], plain.w[...], rtol=1e-5)
 
 
-class Trainer:
+class Checked:
     """An ordinary training step: a dict in the order of its author, which jax puts in its own."""
 
     def __init__(self):
@@ -705,7 +705,7 @@ class Trainer:
 
 
 def test_what_an_object_holds_after_a_failure_may_have_another_structure():
-    plain, other = Trainer(), Trainer()
+    plain, other = Checked(), Checked()
     static = d2s.to_static(other.step)
     for x in (1.0, float("nan"), 2.0, 1e6, float("nan")):
         row = jnp.array([1.0, x])

@@ -301,7 +301,7 @@ class _Globals(dict[str, Any]):
             code="D2S024",
         )
 
-    __setitem__ = __delitem__ = __ior__ = _refuse  # type: ignore[assignment]
+    __setitem__ = __delitem__ = __ior__ = _refuse
     update = pop = popitem = setdefault = clear = _refuse
 
 

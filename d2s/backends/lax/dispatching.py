@@ -24,8 +24,10 @@ _Cached = type(functools.lru_cache(lambda: None))
 
 def dispatched(function: Any) -> Callable[..., Any] | None:
     """What calls the implementation that a single dispatch chooses; None for other functions."""
-    code = getattr(function, "__code__", None)
-    if not isinstance(function, types.FunctionType) or code.co_filename != _FUNCTOOLS:
+    if not isinstance(function, types.FunctionType):
+        return None
+    code = function.__code__
+    if code.co_filename != _FUNCTOOLS:
         return None
     held = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
     if hasattr(function, "dispatch") and hasattr(function, "registry"):

@@ -179,8 +179,9 @@ def users_functions(values: Iterable[Any], wrapped: bool = False) -> list[types.
             stack += value.values()
         elif wrapped and not isinstance(value, types.FunctionType | type | types.ModuleType):
             stack += _held(value)
-            if not is_library_class(type(value)):
-                stack += vars(type(value)).values()
+            kind: Any = type(value)
+            if not is_library_class(kind):
+                stack += vars(kind).values()
         if not isinstance(value, types.FunctionType) or is_made_by_d2s(value):
             continue
         if not is_library_file(value.__code__.co_filename):

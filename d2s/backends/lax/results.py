@@ -38,7 +38,6 @@ from d2s.backends.lax.watch import Watch
 from d2s.errors import StagingError
 from d2s.static import method
 
-
 #: values that no graph can choose between
 _DIFFERENT = ("D2S010", "D2S012", "D2S013")
 
