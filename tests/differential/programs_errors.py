@@ -495,3 +495,13 @@ def truth_of_different_kinds(n, x):
         found += 4
     assert found or n or x or True, "nothing"
     return found, bool(n and x), 1 if x or n else 2
+
+
+@case((1.0,), (5.0,), (7.0,))
+def raised_from_one_with_a_value(x):
+    try:
+        if x > 3:
+            raise ValueError(f"too large: {x}")
+    except ValueError as e:
+        raise KeyError("key", x) from e
+    return x

@@ -47,7 +47,7 @@ class Failure:
     kind: type[BaseException]
     args: tuple[Any, ...]
     site: Site
-    cause: BaseException | None = None
+    cause: BaseException | Failure | None = None
     attributes: dict[str, Any] = field(default_factory=dict)
     #: it was raised `from` something, or from None
     hides_context: bool = False
@@ -64,7 +64,9 @@ class Failure:
         made.args = args
         made.__suppress_context__ = self.hides_context
         made.__dict__.update(attributes)
-        if self.cause is not None:
+        if isinstance(self.cause, Failure):
+            made.__cause__ = self.cause.make(quotes)
+        elif self.cause is not None:
             made.__cause__ = self.cause
         return made
 
@@ -187,10 +189,16 @@ class Failures:
     def add(self, failure: Failure, weak: list[bool]) -> int:
         for n, (known, known_weak) in enumerate(self.all):
             same = known.kind is failure.kind and known.site == failure.site
+            same = same and _same_cause(known.cause, failure.cause)
             if same and known.args == failure.args and known_weak == weak:
                 return n + 1
         self.all.append((failure, weak))
         return len(self.all)
+
+
+def _same_cause(one: Any, other: Any) -> bool:
+    both = isinstance(one, Failure) and isinstance(other, Failure)
+    return one == other if both else type(one) is type(other)
 
 
 class Scope:
@@ -271,19 +279,26 @@ class Scope:
     def number_of(self, error: BaseException) -> tuple[int, list[Any]]:
         """The number of a failure, and the run-time values that its message quotes."""
         values: list[Any] = []
-        # numbered anew, so that every trace of the place gives the same failure
-        args = tuple(texts.taken(_as_it_is_now(_read(a)), values) for a in error.args)
-        attributes = {
-            k: texts.taken(_as_it_is_now(_read(v)), values)
-            for k, v in vars(error).items()
-            if not k.startswith("__")
-        }
-        cause = None if error.__cause__ is None else _as_it_is_now(error.__cause__)
-        failure = Failure(
-            *(type(error), args, where(error), cause, attributes), error.__suppress_context__
-        )
+        failure = _failure(error, values)
         weak = texts.are_numbers(values)
         return self.failures.add(failure, weak), [jnp.asarray(value) for value in values]
+
+
+def _failure(error: BaseException, values: list[Any]) -> Failure:
+    """A failure like an exception, whose run-time values are added to a list."""
+    # numbered anew, so that every trace of the place gives the same failure
+    args = tuple(texts.taken(_as_it_is_now(_read(a)), values) for a in error.args)
+    attributes = {
+        k: texts.taken(_as_it_is_now(_read(v)), values)
+        for k, v in vars(error).items()
+        if not k.startswith("__")
+    }
+    cause: Any = error.__cause__
+    if cause is not None and hides_tracers(cause):
+        cause = _failure(cause, values)
+    return Failure(
+        *(type(error), args, where(error), cause, attributes), error.__suppress_context__
+    )
 
 
 class _Stack(threading.local):

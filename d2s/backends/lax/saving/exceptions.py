@@ -42,7 +42,9 @@ def _failure(failure: Failure) -> Json:
     }
 
 
-def _cause(error: BaseException) -> Json:
+def _cause(error: BaseException | Failure) -> Json:
+    if isinstance(error, Failure):
+        return _failure(error)
     args = _described(list(error.args))
     return {"class": _class(type(error)), "args": args}
 
@@ -93,8 +95,10 @@ def loaded(tree: Json) -> Failures:
 def _loaded(tree: Json) -> Failure:
     kind = _kind(*tree["class"])
     site = Site(*tree["site"])
-    cause = None
-    if tree["cause"] is not None:
+    cause: Any = None
+    if tree["cause"] is not None and "site" in tree["cause"]:
+        cause = _loaded(tree["cause"])
+    elif tree["cause"] is not None:
         cause = _raised(_kind(*tree["cause"]["class"]), _value(tree["cause"]["args"]))
     if tree["error"] is not None and issubclass(kind, Error):
         what, fix, code = tree["error"]
