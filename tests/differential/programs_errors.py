@@ -503,5 +503,5 @@ def raised_from_one_with_a_value(x):
         if x > 3:
             raise ValueError(f"too large: {x}")
     except ValueError as e:
-        raise KeyError("key", x) from e
+        raise KeyError("key") from e
     return x

@@ -534,3 +534,20 @@ def test_any_and_all_ask_no_further_than_python(function, values, capsys):
         return end, int(ASKED["n"]), capsys.readouterr().out
 
     assert outcome(d2s.to_static(function)) == outcome(function)
+
+
+def raised_from_another(x):
+    try:
+        if x > 1:
+            raise ValueError(f"large {x}")
+    except ValueError as e:
+        raise KeyError("key") from e
+    return x
+
+
+def test_the_cause_of_an_exception_has_its_values():
+    static = d2s.to_static(raised_from_another)
+    for x in (2.0, 3.0):
+        with pytest.raises(KeyError) as caught:
+            static(jnp.float32(x))
+        assert repr(caught.value.__cause__) == f"ValueError('large {x}')"
