@@ -176,7 +176,7 @@ def _check_wrapping(number: Type, joined: Type, value: object) -> None:
     ):
         return
     bounds = _iinfo(joined.dtype)
-    if bounds.min == 0 or bounds.bits < _iinfo(number.dtype).bits:
+    if bounds.min == 0 or bounds.bits < 32:
         shown = "a Python integer" if value is None else f"the Python integer {value}"
         raise Mismatch(
             "D2S012",
