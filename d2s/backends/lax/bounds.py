@@ -12,18 +12,17 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import Literal, Var
 
 from d2s import settings
 from d2s.backends.lax import channels
 from d2s.backends.lax.bounded import Form, graphs_of, loop_p
 from d2s.backends.lax.bounded.checkpointed import checkpointed_while
 from d2s.backends.lax.carry import Plan
+from d2s.backends.lax.counters import most_trips
 from d2s.backends.lax.folding import fold, way_out
 from d2s.backends.lax.regions import Region, failures, running
 from d2s.backends.lax.rotating import rotate
 from d2s.backends.lax.steady import steady
-from d2s.backends.lax.trees import Out
 from d2s.errors import LoopLimit, Site
 
 
@@ -98,7 +97,7 @@ def bound_of(plan: Plan, tested: Region, limit: int | None) -> Bound:
     # inside of `jax.shard_map` jax's own loop keeps track of what differs between devices
     is_ours = is_ours and not any(j.type.varies for j in plan.carried)
     if limit is None and is_ours:
-        limit = _counted(plan, tested)
+        limit = most_trips(plan, tested)
     asked = limit is None and is_ours
     if asked:
         limit = settings.max_iterations()
@@ -116,93 +115,3 @@ def tell_limit(bound: Bound, still_going: Any) -> None:
         still_going = jnp.logical_and(earlier == 0, still_going)
     number, _ = channels.Scope(failures()).number_of(error)
     channels.report(jnp.where(still_going, number, 0), {}, {number}, failures())
-
-
-# -- a counter beside the condition ---------------------------------------------------------------
-
-
-def _counted(plan: Plan, tested: Region) -> int | None:
-    """The bound of ``while i < N and ...``, where `i` is a Python number that each trip steps."""
-    if not isinstance(tested.value, Out):
-        return None
-    graph, body = tested.jaxpr.jaxpr, plan.region.jaxpr.jaxpr
-    made = {var: equation for equation in graph.eqns for var in equation.outvars}
-    steps: dict[Any, tuple[int, int]] = {}
-    places = {id(hole): n for n, hole in enumerate(plan.holes)}
-    for joined in plan.carried:
-        hole, out = joined.sides
-        if type(getattr(hole, "init", None)) is int and isinstance(out, Out):
-            place = places[id(hole)]
-            extra = len(body.invars) - len(plan.holes)
-            step = _step(body, body.invars[extra + place], body.outvars[out.index])
-            if step:
-                steps[graph.invars[place]] = hole.init, step
-    found: list[int] = []
-    ways = [graph.outvars[tested.value.index]]
-    while ways:
-        way = _plain(ways.pop(), made)
-        if isinstance(way, Literal) or way not in made:
-            continue
-        equation = made[way]
-        name = equation.primitive.name
-        if name == "and":
-            ways += equation.invars
-        elif name in _TRIPS:
-            one, other = (_plain(v, made) for v in equation.invars)
-            if isinstance(one, Literal):
-                name, one, other = _TURNED[name], other, one
-            if isinstance(one, Var) and one in steps and _is_integer(other):
-                found.append(_TRIPS[name](*steps[one], int(other.val)))
-    return min((n for n in found if n >= 0), default=None)
-
-
-def _step(body: Any, before: Any, after: Any) -> int:
-    """By how much each trip changes a number; 0 if that is not known."""
-    made = {var: equation for equation in body.eqns for var in equation.outvars}
-    equation = made.get(after)
-    if equation is None or equation.primitive.name not in ("add", "sub"):
-        return 0
-    one, other = equation.invars
-    if equation.primitive.name == "add" and isinstance(one, Literal):
-        one, other = other, one
-    if one is not before or not isinstance(other, Literal):
-        return 0
-    return int(other.val) if equation.primitive.name == "add" else -int(other.val)
-
-
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, Literal) and bool(
-        jnp.issubdtype(jnp.result_type(value.val), jnp.integer)
-    )
-
-
-def _plain(var: Any, made: dict[Any, Any]) -> Any:
-    """A value behind conversions of its type."""
-    while isinstance(var, Var) and var in made:
-        if made[var].primitive.name != "convert_element_type":
-            break
-        (var,) = made[var].invars
-    return var
-
-
-def _up(start: int, step: int, stop: int) -> int:
-    return len(range(start, stop, step)) if step > 0 else -1
-
-
-def _down(start: int, step: int, stop: int) -> int:
-    return len(range(start, stop, step)) if step < 0 else -1
-
-
-def _until(start: int, step: int, stop: int) -> int:
-    trips, rest = divmod(stop - start, step)
-    return trips if rest == 0 else -1
-
-
-_TRIPS: dict[str, Callable[[int, int, int], int]] = {
-    "lt": _up,
-    "le": lambda start, step, stop: _up(start, step, stop + 1),
-    "gt": _down,
-    "ge": lambda start, step, stop: _down(start, step, stop - 1),
-    "ne": _until,
-}
-_TURNED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "ne": "ne"}

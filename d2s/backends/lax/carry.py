@@ -166,6 +166,7 @@ def settle(
     code_inside: bool,
     counted: bool,
     stacks: bool,
+    with_code: bool = False,
     length: int | None = None,
     makes_a_trip: bool = False,
 ) -> Plan:
@@ -174,6 +175,7 @@ def settle(
     extra        types of inputs of the body that are not state (position, rows)
     numbers      treat Python numbers as carried from the start
     code_inside  the body must see the error code of earlier iterations
+    with_code    it is known that the body fails, and has to see the code
     counted      the first input of the body is the position of the loop
     stacks       what each iteration appends to a list may come out as one array
     length       how many positions there are
@@ -182,7 +184,6 @@ def settle(
     shared: list[Slot] = []
     grown: list[tuple[list[Any], int]] = []
     plan = [_holes(boxed(value), numbers) for value in state]
-    with_code = False
     #: along which axes of a mesh anything in the loop differs
     axes: frozenset[str] = frozenset()
     start = record.mark()

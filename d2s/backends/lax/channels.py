@@ -311,6 +311,8 @@ class _Stack(threading.local):
         self.failures = 0
         self.trials = 0
         self.positions: list[tuple[Any, tuple[int, int] | None]] = []
+        #: what is known of loops in the graph that is being built (see `memory`)
+        self.memories: dict[Any, Any] | None = None
 
 
 _stack = _Stack()
@@ -372,6 +374,19 @@ def in_trial() -> bool:
     return _stack.trials > 0
 
 
+def memories() -> dict[Any, Any] | None:
+    """What is known of loops in the graph that is being built; None outside of one."""
+    return _stack.memories
+
+
+def surroundings() -> tuple[Any, ...]:
+    """What code may depend on that runs now, besides its values."""
+    scopes = _stack.scopes
+    observed = bool(scopes) and scopes[-1].observed, any(s.catches for s in scopes)
+    may_have_failed = any(s.code is not None for s in scopes)
+    return observed, may_have_failed, _stack.loops > 0, _stack.far > 0, _stack.exact
+
+
 def counts_far() -> bool:
     """Whether a loop around carries an integer that may be near the limit already."""
     return _stack.far > 0
@@ -413,12 +428,14 @@ def watched(watch: Watch) -> Iterator[None]:
 def set_aside(exact: bool) -> Iterator[None]:
     """No scope and no watch inside: for code that is traced on its own account."""
     before = _stack.scopes, _stack.watches, _stack.loops, _stack.exact
+    memories, _stack.memories = _stack.memories, {}
     _stack.scopes, _stack.watches, _stack.loops, _stack.exact = [], [], 0, exact
     try:
         with with_twins(None):
             yield
     finally:
         _stack.scopes, _stack.watches, _stack.loops, _stack.exact = before
+        _stack.memories = memories
 
 
 def twins() -> Any:

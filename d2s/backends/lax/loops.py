@@ -8,7 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from d2s import record, settings
-from d2s.backends.lax import channels, notes, printing
+from d2s.backends.lax import channels, memory, notes, printing
 from d2s.backends.lax.blame import CONDITION, POSITION
 from d2s.backends.lax.boxes import boxed, build
 from d2s.backends.lax.carry import Plan, settle
@@ -18,6 +18,7 @@ from d2s.backends.lax.dtypes import (
     is_symbolic,
     type_of,
 )
+from d2s.backends.lax.memory import Memory
 from d2s.backends.lax.outlook import becomes_traced, reaches_traced
 from d2s.backends.lax.ownership import alone
 from d2s.backends.lax.places import WHOLE
@@ -71,16 +72,21 @@ def _watch(body: Body, state: State, skip: int, *others: Any) -> Watch:
 
 def while_loop(test: Body, body: Body, state: State) -> State:
     """Python's loop while the test is known; one staged loop from where it is not."""
-    if not channels.in_trial():
-        # inside the trial of a loop around, nothing stays: trips that are known may just run
-        watch = _watch(body, state, 0, test)
-        if reaches_traced(watch) and becomes_traced(test, body, state, watch):
-            return _stage_while(test, body, state, watch=watch)
-        rolled = _roll_while(test, body, state, watch)
-        if rolled is not None:
-            return rolled
+    watch, known = _watch(body, state, 0, test), Memory()
+    if reaches_traced(watch):
+        known = memory.of(watch, test, body, *state)
+        if becomes_traced(test, body, state, watch, known):
+            return _stage_while(test, body, state, watch=watch, known=known)
+    rolled = _roll_while(test, body, state, watch, known)
+    if rolled is not None:
+        return rolled
     trips = 0
     while True:
+        if known.is_short and trips == FEW + 1:
+            # it looked short, and is not: the rest may still be rolled
+            rolled = _roll_while(test, body, state, _watch(body, state, 0, test), Memory())
+            if rolled is not None:
+                return rolled
         go = test(*state)
         if is_traced(go):
             return _stage_tested(go, test, body, state)
@@ -91,10 +97,10 @@ def while_loop(test: Body, body: Body, state: State) -> State:
         trips += 1
 
 
-def _roll_while(test: Body, body: Body, state: State, watch: Watch) -> State | None:
+def _roll_while(test: Body, body: Body, state: State, watch: Watch, known: Memory) -> State | None:
     """A loop whose test only counts, as a scan, if that changes nothing; None if it stays."""
     how, count = settings.loops(), len(state)
-    if how == "unroll" or (how == "auto" and not reaches_traced(watch)):
+    if how == "unroll" or (how == "auto" and (known.is_short or not reaches_traced(watch))):
         return None
 
     def step(position: Any, *values: Any) -> State:
@@ -112,6 +118,7 @@ def _roll_while(test: Body, body: Body, state: State, watch: Watch) -> State | N
         body,
         lambda: look_at(step, [type_of(0)], state, _names(body, 0), watch, trips),
         None,
+        known,
     )
     if rolled is None:
         return None
@@ -141,9 +148,13 @@ def _stage_while(
     counted: bool = False,
     is_tested: bool = False,
     limit: int | None = None,
+    known: Memory | None = None,
 ) -> State:
     count = len(state)
     watch = watch or _watch(body, state, 0, test)
+    known = known or memory.of(watch, test, body, limit, *state)
+    if known.asks_ahead:
+        return _ask_ahead(test, body, state, limit)
     names = names if names is not None else _names(body, 0)
 
     def step(*values: Any) -> State:
@@ -151,24 +162,31 @@ def _stage_while(
 
     def settled(code_inside: bool) -> Plan:
         return _settle_either_way(
-            *(step, [], state, watch, names),
+            *(step, [], state, watch, names, known),
             code_inside=code_inside,
             counted=counted,
             stacks=False,
         )
 
-    plan = settled(code_inside=False)
+    plan = settled(code_inside=known.carries_code)
     tested = _trace_test(test, plan, count, watch)
     prints = printing.prints(plan.region.effects)
-    if prints and is_tested and plan.region.code is not None:
+    if prints and is_tested and plan.region.code is not None and not plan.with_code:
+        known.carries_code = True
         plan = settled(code_inside=True)  # a lane that has failed prints no more
         tested = _trace_test(test, plan, count, watch)
     plan.refuse_other_reads(tested)
     if not is_tested and (prints or not tested.is_pure):
-        go = test(*state)
-        go = go if is_traced(go) else jnp.asarray(bool(go))
-        return _stage_tested(go, test, body, state, limit)
+        known.asks_ahead = True
+        return _ask_ahead(test, body, state, limit)
     return run_while(plan, tested, count, limit)
+
+
+def _ask_ahead(test: Body, body: Body, state: State, limit: int | None) -> State:
+    """A loop whose test is asked before it, and at the end of each trip."""
+    go = test(*state)
+    go = go if is_traced(go) else jnp.asarray(bool(go))
+    return _stage_tested(go, test, body, state, limit)
 
 
 def _settle_either_way(
@@ -177,6 +195,7 @@ def _settle_either_way(
     state: State,
     watch: Watch,
     names: list[str],
+    known: Memory,
     code_inside: bool,
     counted: bool,
     stacks: bool,
@@ -189,11 +208,14 @@ def _settle_either_way(
             *(step, extra, state, watch, names),
             numbers=numbers,
             code_inside=code_inside,
+            with_code=known.carries_code,
             counted=counted,
             stacks=stacks,
             makes_a_trip=makes_a_trip,
         )
 
+    if known.keeps_numbers:
+        return attempt(numbers=False)
     start = record.mark()
     try:
         return attempt(numbers=True)
@@ -202,9 +224,11 @@ def _settle_either_way(
             raise
         record.back_to(start)
         try:
-            return attempt(numbers=False)
+            plan = attempt(numbers=False)
         except Error:
             raise error from None
+        known.keeps_numbers = True
+        return plan
 
 
 def _trace_test(test: Body, plan: Plan, count: int, watch: Watch) -> Region:
@@ -296,7 +320,8 @@ def _roll_for(
         step = _scanned(sequence, body, count, len(rows), guarded=bool(rows))
         return look_at(step, [type_of(0), *rows], state, _names(body, 1), watch, length)
 
-    rolled = attempt(how, body, look, length)
+    known = memory.of(watch, body, iterable, *state) if type(iterable) is range else Memory()
+    rolled = attempt(how, body, look, length, known)
     if rolled is None or sequence is None:
         return None
     return run_scan(rolled.plan, sequence.arrays(), count, length, rolled.numbers)
@@ -333,7 +358,8 @@ def _becomes_traced_for(items: Any, body: Body, state: State, test: Body) -> boo
     def first(*values: Any) -> Any:
         return body(items[0], *values)
 
-    return becomes_traced(test, first, state, watch)
+    known = memory.of(watch, test, body, items, *state)
+    return becomes_traced(test, first, state, watch, known)
 
 
 def _stage_for_orunroll(sequence: Sequence, body: Body, state: State, test: Body | None) -> State:
@@ -363,8 +389,9 @@ def _stage_for(sequence: Sequence, body: Body, state: State, test: Body | None) 
 
         watch = _watch(body, state, 1)
         step = _scanned(sequence, body, count, len(rows))
+        known = memory.of(watch, body, sequence, *state)
         plan = _settle_either_way(
-            *(step, [type_of(0), *rows], state, watch, names),
+            *(step, [type_of(0), *rows], state, watch, names, known),
             code_inside=True,
             counted=True,
             stacks=True,

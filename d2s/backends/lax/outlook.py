@@ -12,11 +12,14 @@ from d2s.backends.lax.dtypes import (
     NUMBERS,
     type_of,
 )
+from d2s.backends.lax.memory import Memory
 from d2s.backends.lax.regions import (
+    Region,
     is_internal,
     is_traced,
     trace,
 )
+from d2s.backends.lax.rolling import FEW
 from d2s.backends.lax.trees import (
     Box,
     Difference,
@@ -37,8 +40,15 @@ def reaches_traced(watch: Watch) -> bool:
     return any(is_traced(value) for value in watch.reached())
 
 
-def becomes_traced(test: Body, body: Body, state: State, watch: Watch) -> bool:
-    """Whether the test is, or will be, a run-time value: tried on abstract values, undone."""
+def becomes_traced(test: Body, body: Body, state: State, watch: Watch, known: Memory) -> bool:
+    """Whether the test is, or will be, a run-time value: tried once for all loops like this one."""
+    if known.becomes_traced is None:
+        known.becomes_traced = _try(test, body, state, watch, known)
+    return known.becomes_traced
+
+
+def _try(test: Body, body: Body, state: State, watch: Watch, known: Memory) -> bool:
+    """A trip on abstract values, undone; what it tells about the number of trips is noted."""
     plan = [boxed(value) for value in state]
     for _ in range(len(leaves(plan)) + 2):
         holes: list[Hole] = []
@@ -84,9 +94,47 @@ def becomes_traced(test: Body, body: Body, state: State, watch: Watch) -> bool:
         except Difference:
             return False
         if grown is None:
+            known.is_short = _is_short(test, plan, holes, region, watch)
             return False
         plan = grown
     return False
+
+
+def _is_short(test: Body, plan: list[Any], holes: list[Hole], region: Region, watch: Watch) -> bool:
+    """Whether the test ends the loop soon if each trip changes numbers as the first one did.
+
+    It is a guess: a loop that goes on in spite of it is looked at again.
+    """
+    _, after = region.value
+    places = [(slot, slot.get(), then) for slot, then in region.slots.values()]
+
+    def run(*inputs: Any) -> bool:
+        values = given(plan, holes, inputs)
+        for trips in range(1, FEW + 1):
+            for slot, now, then in places:
+                slot.set(_stepped(now, then, trips))
+            go = test(*map(_stepped, values, after, [trips] * len(values)))
+            if is_traced(go):
+                return False
+            if not go:
+                return True
+        return False
+
+    if not any(type(now) is int for now in (*plan, *(now for _, now, _ in places))):
+        return False
+    try:
+        with channels.trial():
+            return trace(run, [h.type for h in holes], watch).value is True
+    except Exception as error:
+        if is_internal(error):
+            return False
+        raise
+
+
+def _stepped(now: Any, then: Any, trips: int) -> Any:
+    """A number after some trips that change it as the first one did; others as they are."""
+    is_number = type(now) is int and type(then) is int
+    return now + trips * (then - now) if is_number else now
 
 
 def _is_constant(test: Body) -> bool:

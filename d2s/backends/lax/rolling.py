@@ -21,6 +21,7 @@ from d2s.backends.lax import channels
 from d2s.backends.lax.boxes import build
 from d2s.backends.lax.carry import Plan, settle
 from d2s.backends.lax.dtypes import NUMBERS, Type
+from d2s.backends.lax.memory import Memory
 from d2s.backends.lax.proof import Range, Refused, follow
 from d2s.backends.lax.regions import Region, failures, is_internal, is_traced
 from d2s.backends.lax.trees import Filler, Joined, Out, leaves
@@ -68,12 +69,14 @@ def attempt(
     body: Callable[..., Any],
     look: Callable[[], Rolled],
     length: int | None,
+    known: Memory,
 ) -> Rolled | None:
     """The rolled loop, or None when it stays Python's; an error if it must be rolled."""
     if how == "unroll" or (how == "auto" and length is not None and length <= FEW):
         return None
-    code = body.__code__
-    reason = _refusals.reasons.get(code)
+    if known.refusal is None:
+        known.refusal = _refusals.reasons.get(body.__code__)
+    reason = known.refusal
     if reason is None:
         _refusals.depth += 1
         try:
@@ -88,8 +91,9 @@ def attempt(
             _refusals.depth -= 1
             if not _refusals.depth:
                 _refusals.reasons = {}
+        known.refusal = reason
         if _refusals.depth:
-            _refusals.reasons[code] = reason
+            _refusals.reasons[body.__code__] = reason
     site = channels.where()
     if how == "roll":
         raise StagingError(

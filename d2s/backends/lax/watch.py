@@ -94,6 +94,8 @@ class Watch:
         self.outside = outside
         self._apart = apart
         self._seen: dict[int, Any] = {}
+        #: what is reached from each of them
+        self._parts: list[list[Any]] = []
         self._snapshots: list[tuple[Any, Any]] = []
         self._names: list[tuple[dict[str, Any], str, Any]] = []
         self._functions: list[tuple[types.FunctionType, Any, Any, Any]] = []
@@ -125,13 +127,14 @@ class Watch:
             if self.begun:
                 self._late.add(id(value))
             marks = len(self._snapshots)
-            stack.extend(self._take(value))
+            self._parts.append(self._take(value))
+            stack.extend(self._parts[-1])
             if self._apart is not None and self._apart.has(value):
                 del self._snapshots[marks:]
 
     def forget(self) -> None:
         """Let go of what was looked at; what is watched stays, as short as it can be."""
-        self._seen = {}
+        self._seen, self._parts = {}, []
         self._names = list({(id(n[0]), n[1]): n for n in reversed(self._names)}.values())
         self._snapshots = [
             (owner, before)
@@ -142,6 +145,10 @@ class Watch:
     def reached(self) -> list[Any]:
         """Everything that was looked at."""
         return list(self._seen.values())
+
+    def reached_from(self) -> Iterator[tuple[Any, list[Any]]]:
+        """The same, each with what it led to."""
+        return zip(self._seen.values(), self._parts, strict=True)
 
     def knows(self, value: Any) -> bool:
         return id(value) in self._seen
