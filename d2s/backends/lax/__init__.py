@@ -197,9 +197,9 @@ class LaxBackend(PythonBackend):
             return items.old_item(container, key)
         return container[key]
 
-    def augmented(self, change: Callable[[Any, Any], Any], old: Any, value: Any) -> Any:
+    def augmented(self, change: Callable[[Any, Any], Any], old: Any, value: Any, place: Any) -> Any:
         if self.staging() or isinstance(old, jax.Array):
-            return items.augmented(change, old, value)
+            return items.augmented(change, old, value, place)
         return change(old, value)
 
     def augmented_name(
@@ -212,8 +212,8 @@ class LaxBackend(PythonBackend):
     def is_copy(self, container: Any, key: Any) -> bool:
         return items.is_copy(container, key)
 
-    def refuse_store(self) -> None:
-        items.refuse_store()
+    def refuse_store(self, within: Any) -> None:
+        items.refuse_store(within)
 
     def builtin(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         for arg in args:
