@@ -506,6 +506,85 @@ def changed_between_branches_and_loops(x, v):
     return y, z, a + x
 
 
+@agrees(V)
+def changed_where_nobody_sees_it(v):
+    def add(q):
+        q += 1
+
+    a = np.array([3.0, 1.0])
+    b = a + v
+    add(a)
+    c = a + v
+    a.sort()
+    return a + v, b, c
+
+
+@refused(V)
+def changed_by_a_method(v):
+    a, c = np.ones(3), np.zeros(3)
+    if v > 0:
+        c = a
+    a.fill(4.0)
+    return c
+
+
+# -- run-time positions, copies -------------------------------------------------------------------
+
+
+@refused(X, jnp.int32(1))
+def an_item_at_a_run_time_position(x, i):
+    l = [x.copy(), x * 2]
+    c = l[i]
+    c[0] = 9.0
+    return l
+
+
+@refused(X, jnp.int32(1))
+def put_at_a_run_time_position(x, i):
+    l, y = [x.copy(), x * 2], x * 3
+    l[i] = y
+    l[1][0] = 9.0
+    return y
+
+
+@agrees(GRID, V)
+def flatten_is_a_copy(x, v):
+    y = x.flatten()
+    y[0] = v
+    return x, y
+
+
+def test_under_transformations():
+    def run(x, v):
+        a, b = x.copy(), x * 2
+        while v < 4:
+            a[0] = b[1] * v
+            a, b = b, a
+            v = v + 1
+        return (a + b).sum()
+
+    xs, vs = jnp.arange(6.0).reshape(2, 3), jnp.array([1.0, 3.0])
+    want = [float(plain(run, pair)) for pair in zip(xs, vs, strict=True)]
+    for way in (d2s.to_static(run), d2s.convert(run)):
+        assert jax.vmap(way)(xs, vs).tolist() == want
+        forward = jax.jacfwd(way)(xs[1], vs[1])
+        assert forward.tolist() == [2.0, 9.0, 3.0]
+
+    def alias(x, v):
+        a, b = x.copy(), x * 2
+        while v < 4:
+            a[0] = v
+            a[1] = b[0] * v
+            b = a
+            v = v + 1
+        return b.sum()
+
+    for way in (d2s.to_static(alias), d2s.convert(alias)):
+        with pytest.raises(d2s.Error) as caught:
+            jax.vmap(way)(xs, vs)
+        assert caught.value.code == "D2S024"
+
+
 @pytest.mark.parametrize(("fn", "args"), AGREE)
 def test_it_is_what_numpy_gives(fn, args):
     assert shown(d2s.to_static(fn)(*args)) == shown(plain(fn, args))

@@ -18,10 +18,12 @@ from jax._src import traceback_util
 from jax._src.core import eval_trace, trace_ctx
 
 from d2s.backends.lax import (
+    aliases,
     appended,
     branches,
     cache,
     channels,
+    constants,
     handlers,
     items,
     loops,
@@ -228,6 +230,8 @@ class LaxBackend(PythonBackend):
         owner = getattr(function, "__self__", None)
         if isinstance(owner, _CONTAINERS) and channels.watches():
             changes[id(owner)] = channels.where()
+        if isinstance(owner, np.ndarray) and function.__name__ in _CHANGE_ARRAYS:
+            aliases.spend_maybe(owner)
         if type(owner) is list and function.__name__ == "sort":
             return ordering.sort(owner)(*args, **kwargs)
         makes_text = of_text(function)
@@ -295,6 +299,9 @@ _CONTAINERS = (list, dict, set, deque)
 #: they take functions, and look at them
 _CALL_NOTHING = (functools.wraps, functools.update_wrapper, inspect.signature)
 
+#: methods of NumPy's arrays that change them
+_CHANGE_ARRAYS = ("fill", "sort", "partition", "put", "resize", "setfield", "byteswap")
+
 #: functions of Python's libraries that need run-time values
 _LIBRARY = {**MATH, **OPERATORS}
 
@@ -330,5 +337,6 @@ jax.core.Tracer.__array_ufunc__ = None  # type: ignore[attr-defined]
 for change in AUGMENTED.values():
     setattr(jax.core.Tracer, f"__{change.__name__}__", _in_place(change))
 
+constants.install()
 cache.from_environment()
 BACKEND: Backend = LaxBackend()

@@ -15,7 +15,7 @@ from d2s.backends.lax.blame import change, difference, target_names
 from d2s.backends.lax.boxes import content
 from d2s.backends.lax.channels import Halt
 from d2s.backends.lax.dtypes import Type, cast, is_dynamic, type_of
-from d2s.backends.lax.links import Kin, link, related
+from d2s.backends.lax.links import Kin, link_ways
 from d2s.backends.lax.ownership import alone
 from d2s.backends.lax.places import WHOLE, Slot
 from d2s.backends.lax.printing import only_if
@@ -159,7 +159,7 @@ def _join(
     kins = [_kin(n, regions, joining.dynamic) for n in range(len(regions))]
     for array in {id(a): a for region in regions for a in region.spent}.values():
         aliases.spend(array)
-    _link(kins, outs)
+    link_ways(outs, kins)
     if blocks:
         labels = notes.labels(before, slots)
         notes.branch(blocks, tree[0], labels, tree[1], became)
@@ -172,16 +172,6 @@ def _kin(number: int, regions: list[Region], leaves: list[Joined]) -> list[Kin]:
     """Which arrays the joined leaves may be if this piece runs."""
     sides = (_side(leaf, number, len(regions) - 1) for leaf in leaves)
     return [regions[number].kin_of(side) for side in sides]
-
-
-def _link(kins: list[list[Kin]], outs: list[Any]) -> None:
-    """Note which results may be the same array, or one from before: a write is one to both."""
-    for ways in kins:
-        for one, other in related(ways):
-            link(outs[one], outs[other])
-        for value, way in zip(outs, ways, strict=True):
-            for array in way.every:
-                link(value, array)
 
 
 def _blamed(

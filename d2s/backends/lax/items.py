@@ -13,8 +13,8 @@ import numpy as np
 
 from d2s.backends.lax import aliases, branches, channels
 from d2s.backends.lax.after_failure import select
-from d2s.backends.lax.constants import changing
 from d2s.backends.lax.dtypes import NUMBERS, Mismatch, cast, is_dynamic, is_symbolic, type_of
+from d2s.backends.lax.links import kin, link_ways
 from d2s.backends.lax.regions import is_traced
 from d2s.backends.lax.watch import changes
 from d2s.errors import SliceLength, StagingError
@@ -137,15 +137,20 @@ def _chosen(container: Any, index: Any) -> Any:
         kinds = set()
     if len(kinds) == 1 and all(map(is_dynamic, container)):
         (kind,) = kinds
-        return cast(jnp.stack([jnp.asarray(item) for item in container])[at], kind)
+        found = cast(jnp.stack([jnp.asarray(item) for item in container])[at], kind)
+        link_ways([found], [[kin(item)] for item in container])
+        return found
     cases = {n: lambda item=item: item for n, item in enumerate(container)}
     return branches.switch(at, cases, lambda: container[-1], ())
 
 
 def _set_in_list(container: list[Any], index: Any, value: Any) -> None:
     at = _position(container, index, "assignment index")
+    new, held = kin(value), list(map(kin, container))
     for n, old in enumerate(container):
         container[n] = select(at == n, value, old)
+    ways = [[*held[:n], new, *held[n + 1 :]] for n in range(len(held))]
+    link_ways(container, ways if new.every else [])
 
 
 # -- arrays ---------------------------------------------------------------------------------------
@@ -157,8 +162,7 @@ def set_item(container: Any, key: Any, value: Any, owner: Any) -> Any:
         traced = has_traced(key) or isinstance(value, jax.core.Tracer | _Whole)
         if not traced and not (isinstance(value, list | tuple) and has_traced(value)):
             aliases.spend_maybe(container)
-            with changing(container):
-                container[key] = value
+            container[key] = value
             return container
         _refuse_objects(container)
         aliases.refuse_shared(container, owner)
@@ -348,8 +352,7 @@ def _augmented_numpy(change: Callable[[Any, Any], Any], old: Any, value: Any, ow
         aliases.refuse_shared(old, owner)
         return change(jnp.array(old), value)
     aliases.spend_maybe(old)
-    with changing(old):
-        return change(old, value)
+    return change(old, value)
 
 
 def augmented_name(change: Callable[[Any, Any], Any], old: Any, value: Any, owner: Any) -> Any:

@@ -90,6 +90,16 @@ def related(kins: list[Kin]) -> set[tuple[int, int]]:
     }
 
 
+def link_ways(values: list[Any], ways: list[list[Kin]]) -> None:
+    """Link values that are, on each of several ways, one of these: a write is one to both."""
+    for kins in ways:
+        for one, other in related(kins):
+            link(values[one], values[other])
+        for value, own in zip(values, kins, strict=True):
+            for array in own.every:
+                link(value, array)
+
+
 def bases(array: Any) -> list[Any]:
     """The arrays that NumPy's array would be a view of."""
     if isinstance(array, np.ndarray):
