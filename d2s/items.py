@@ -66,8 +66,7 @@ class Item:
 
     def __getattr__(self, name: str) -> Callable[[Any], Any]:
         """``.add(v)`` and its kin: the item is read here, before `v` is evaluated."""
-        change, old = AUGMENTED[name], active().old_item(self.container, self.key)
-        return lambda value: self.set(active().augmented(change, old, value))
+        return Changing(self, AUGMENTED[name], active().old_item(self.container, self.key))
 
     def set(self, value: Any) -> Any:
         """Write the item; the new value of the name at the root."""
@@ -80,7 +79,22 @@ class Item:
         """A new array takes the place of an item that was written into."""
         if active().is_copy(self.container, self.key):
             return root(self)  # what was written into was a copy
+        if isinstance(self.container, tuple):
+            active().refuse_store(self.container)
         return self.set(value)
+
+
+class Changing:
+    """An item on its way to a new value: ``d2s.at(x)[i].add``."""
+
+    __slots__ = ("change", "old", "place")
+
+    def __init__(self, place: Item, change: Callable[[Any, Any], Any], old: Any) -> None:
+        self.place, self.change, self.old = place, change, old
+
+    def __call__(self, value: Any) -> Any:
+        new = active().augmented(self.change, self.old, value, self.place)
+        return self.place.set(new)
 
 
 def root(item: Any) -> Any:
@@ -120,7 +134,10 @@ class Attribute:
         self.base, self.name = base, name
 
     def store(self, value: Any) -> None:
-        setattr(self.base, self.name, value)
+        try:
+            setattr(self.base, self.name, value)
+        except AttributeError:  # a namedtuple, a frozen dataclass, a property
+            active().refuse_store(self.base)
 
 
 class Nowhere:
@@ -132,7 +149,7 @@ class Nowhere:
         self.value = value
 
     def store(self, value: Any) -> None:
-        active().refuse_store()
+        active().refuse_store(None)
 
 
 class Part:
@@ -153,7 +170,7 @@ class Part:
 
 def _in_place(change: Callable[[Any, Any], Any]) -> Callable[[Part, Any], Stored]:
     def method(self: Part, value: Any) -> Stored:
-        return Stored(active().augmented(change, self.value, value))
+        return Stored(active().augmented(change, self.value, value, self.place))
 
     return method
 

@@ -118,8 +118,8 @@ class Backend(Protocol):
         """An item that is about to be changed by an augmented assignment."""
         ...
 
-    def augmented(self, change: Callable[[Any, Any], Any], old: Any, value: Any) -> Any:
-        """What an augmented assignment makes of an item."""
+    def augmented(self, change: Callable[[Any, Any], Any], old: Any, value: Any, place: Any) -> Any:
+        """What an augmented assignment makes of an item; `place` is where it is."""
         ...
 
     def augmented_name(
@@ -132,8 +132,8 @@ class Backend(Protocol):
         """Whether an array gives a copy for this key, which a write does not go through."""
         ...
 
-    def refuse_store(self) -> None:
-        """A new array would have to take the place of a value that has no name."""
+    def refuse_store(self, within: Any) -> None:
+        """A new array would take the place of a value without a name, or fixed in something."""
         ...
 
     def builtin(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -179,7 +179,7 @@ class PythonBackend:
     def old_item(self, container: Any, key: Any) -> Any:
         return container[key]
 
-    def augmented(self, change: Callable[[Any, Any], Any], old: Any, value: Any) -> Any:
+    def augmented(self, change: Callable[[Any, Any], Any], old: Any, value: Any, place: Any) -> Any:
         return change(old, value)
 
     def augmented_name(
@@ -190,7 +190,7 @@ class PythonBackend:
     def is_copy(self, container: Any, key: Any) -> bool:
         raise AssertionError("unreachable: containers are changed in place")
 
-    def refuse_store(self) -> None:
+    def refuse_store(self, within: Any) -> None:
         raise AssertionError("unreachable: containers are changed in place")
 
     def builtin(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

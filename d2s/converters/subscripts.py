@@ -25,7 +25,7 @@ A name of the module that is not declared ``global`` is not given a new value.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import gast
 
@@ -65,8 +65,7 @@ class SubscriptWrites(Converter):
 
     def _augments_arrays(self) -> bool:
         return gast.AugAssign in self.context.kinds and any(
-            isinstance(one, gast.Assign) and self._may_be_shared(one.value)
-            for one in self.context.nodes
+            self._may_be_shared(value) for _, value in _bindings(self.context.nodes)
         )
 
     def _may_be_shared(self, value: gast.expr) -> bool:
@@ -88,10 +87,8 @@ class SubscriptWrites(Converter):
         writes = _Writes(self.context, own | declared, around, captured | declared)
         writes.arrays = {
             target.id
-            for one in own_nodes(node.body)
-            if isinstance(one, gast.Assign) and self._may_be_shared(one.value)
-            for target in one.targets
-            if isinstance(target, gast.Name)
+            for target, value in _bindings(own_nodes(node.body))
+            if isinstance(target, gast.Name) and self._may_be_shared(value)
         }
         for body in list(own_bodies(node.body)):
             body[:] = [new for old in body for new in writes.statement(old)]
@@ -103,6 +100,16 @@ class SubscriptWrites(Converter):
         for inner in _functions_inside(node.body):
             if not runs_later(inner):
                 self._function(inner, around)
+
+
+def _bindings(nodes: Iterable[gast.AST]) -> Iterator[tuple[gast.expr, gast.expr]]:
+    """What assignments bind to what, one by one where tuples are on both sides."""
+    pairs = [(t, n.value) for n in nodes if isinstance(n, gast.Assign) for t in n.targets]
+    while pairs:
+        target, value = pairs.pop()
+        yield target, value
+        if isinstance(target, gast.Tuple) and isinstance(value, gast.Tuple):
+            pairs += zip(target.elts, value.elts, strict=False)
 
 
 def _functions_inside(body: list[gast.AST]) -> Iterator[gast.FunctionDef]:

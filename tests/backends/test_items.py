@@ -334,3 +334,120 @@ def test_what_numpy_cannot_add_in_place_is_not_added():
 
     with pytest.raises(TypeError, match="same_kind"):
         d2s.to_static(f)(np.arange(3.0))
+
+
+# -- NumPy arrays of the caller, wherever they are ------------------------------------------------
+
+
+def writes_an_entry(p, v):
+    p[0][1] = v
+    return p[0].sum()
+
+
+def writes_under_a_key(p, v):
+    p["a"][1] = v
+    return p["a"].sum()
+
+
+def adds_to_entries(p, v):
+    for k in range(len(p)):
+        p[k] -= v
+    return p[0].sum()
+
+
+def adds_under_keys(p, v):
+    for k in p:
+        p[k] -= v
+    return p["a"].sum()
+
+
+@pytest.mark.parametrize(
+    ("fn", "keys"),
+    [
+        (writes_an_entry, None),
+        (adds_to_entries, None),
+        (writes_under_a_key, "ab"),
+        (adds_under_keys, "ab"),
+    ],
+)
+def test_arrays_of_the_caller_in_containers(fn, keys):
+    def around(a):
+        return [a, a] if keys is None else dict.fromkeys(keys, a)
+
+    for v in (2.0, jnp.float32(2)):
+        a = np.zeros(2)
+        with pytest.raises(d2s.StagingError, match="D2S024"):
+            d2s.to_static(fn)(around(a), v)
+        assert a.tolist() == [0.0, 0.0]
+    # jax arrays are values: it is the entry that gets a new one
+    held = around(jnp.zeros(2))
+    got = d2s.to_static(fn)(held, jnp.float32(2))
+    assert got == (2.0 if fn.__name__.startswith("writes") else -4.0)
+    assert held[0 if keys is None else "a"].sum() == got
+
+
+class Weights:
+    def __init__(self):
+        self.w = np.ones(2)
+
+
+WEIGHTS, ARRAY, OBJECTS = Weights(), np.zeros(1), np.array([None, None], dtype=object)
+ARRAYS, TWICE = [ARRAY], [ARRAY, ARRAY]
+
+
+def adds_to_a_list_of_weights(v):
+    held = [WEIGHTS.w]
+    for i in range(len(held)):
+        held[i] -= v
+    return WEIGHTS.w.sum()
+
+
+def adds_to_an_attribute(v):
+    WEIGHTS.w[1] += v
+    return WEIGHTS.w
+
+
+def adds_to_a_global_list(v):
+    ARRAYS[0][0] += v
+    return ARRAY.sum()
+
+
+def writes_one_of_two(v):
+    TWICE[0][0] = v
+    return TWICE[1].sum()
+
+
+def writes_an_object(v):
+    OBJECTS[0] = v
+    return v
+
+
+@pytest.mark.parametrize(
+    ("fn", "what"),
+    [
+        (adds_to_a_list_of_weights, "lives outside"),
+        (adds_to_an_attribute, "lives outside"),
+        (adds_to_a_global_list, "lives outside"),
+        (writes_one_of_two, "lives outside"),
+        (writes_an_object, "array of object"),
+    ],
+)
+def test_arrays_outside_get_no_run_time_values(fn, what):
+    with pytest.raises(d2s.StagingError, match=what) as caught:
+        d2s.to_static(fn)(jnp.float32(2))
+    assert caught.value.code == "D2S024"
+    assert caught.value.site.function == fn.__name__
+    assert (WEIGHTS.w.tolist(), ARRAY.tolist()) == ([1.0, 1.0], [0.0])
+
+
+def test_arrays_outside_get_values_that_are_known():
+    def run(v):
+        ARRAYS[0][0] += 1
+        TWICE[1] += 2
+        return ARRAY * v
+
+    try:
+        assert d2s.to_static(run)(jnp.float32(2)).tolist() == [6.0]
+        assert ARRAY.tolist() == [3.0]
+    finally:
+        ARRAY[0] = 0.0

@@ -18,10 +18,12 @@ from jax._src import traceback_util
 from jax._src.core import eval_trace, trace_ctx
 
 from d2s.backends.lax import (
+    aliases,
     appended,
     branches,
     cache,
     channels,
+    constants,
     handlers,
     items,
     loops,
@@ -199,9 +201,9 @@ class LaxBackend(PythonBackend):
             return items.old_item(container, key)
         return container[key]
 
-    def augmented(self, change: Callable[[Any, Any], Any], old: Any, value: Any) -> Any:
+    def augmented(self, change: Callable[[Any, Any], Any], old: Any, value: Any, place: Any) -> Any:
         if self.staging() or isinstance(old, jax.Array):
-            return items.augmented(change, old, value)
+            return items.augmented(change, old, value, place)
         return change(old, value)
 
     def augmented_name(
@@ -214,8 +216,8 @@ class LaxBackend(PythonBackend):
     def is_copy(self, container: Any, key: Any) -> bool:
         return items.is_copy(container, key)
 
-    def refuse_store(self) -> None:
-        items.refuse_store()
+    def refuse_store(self, within: Any) -> None:
+        items.refuse_store(within)
 
     def builtin(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         for arg in args:
@@ -230,6 +232,8 @@ class LaxBackend(PythonBackend):
         owner = getattr(function, "__self__", None)
         if isinstance(owner, _CONTAINERS) and channels.watches():
             changes[id(owner)] = channels.where()
+        if isinstance(owner, np.ndarray) and function.__name__ in _CHANGE_ARRAYS:
+            aliases.spend_maybe(owner)
         if type(owner) is list and function.__name__ == "sort":
             return ordering.sort(owner)(*args, **kwargs)
         makes_text = of_text(function)
@@ -298,6 +302,9 @@ _CONTAINERS = (list, dict, set, deque)
 #: they take functions, and look at them
 _CALL_NOTHING = (functools.wraps, functools.update_wrapper, inspect.signature)
 
+#: methods of NumPy's arrays that change them
+_CHANGE_ARRAYS = ("fill", "sort", "partition", "put", "resize", "setfield", "byteswap")
+
 #: functions of Python's libraries that need run-time values
 _LIBRARY = {**MATH, **OPERATORS}
 
@@ -333,5 +340,6 @@ jax.core.Tracer.__array_ufunc__ = None  # type: ignore[attr-defined]
 for change in AUGMENTED.values():
     setattr(jax.core.Tracer, f"__{change.__name__}__", _in_place(change))
 
+constants.install()
 cache.from_environment()
 BACKEND: Backend = LaxBackend()

@@ -15,6 +15,7 @@ from d2s.backends.lax.blame import change, difference, target_names
 from d2s.backends.lax.boxes import content
 from d2s.backends.lax.channels import Halt
 from d2s.backends.lax.dtypes import Type, cast, is_dynamic, type_of
+from d2s.backends.lax.links import Kin, link_ways
 from d2s.backends.lax.ownership import alone
 from d2s.backends.lax.places import WHOLE, Slot
 from d2s.backends.lax.printing import only_if
@@ -155,9 +156,10 @@ def _join(
         slot.set(held)
     for region in regions:
         aliases.refuse_views(region.spent, region.jaxpr.consts)
+    kins = [_kin(n, regions, joining.dynamic) for n in range(len(regions))]
     for array in {id(a): a for region in regions for a in region.spent}.values():
         aliases.spend(array)
-    _link(regions, joining.dynamic, outs)
+    link_ways(outs, kins)
     if blocks:
         labels = notes.labels(before, slots)
         notes.branch(blocks, tree[0], labels, tree[1], became)
@@ -166,14 +168,10 @@ def _join(
     return value
 
 
-def _link(regions: list[Region], leaves: list[Joined], outs: list[Any]) -> None:
-    """Note which results may be the same array, or one from before: a write is one to both."""
-    for number, region in enumerate(regions):
-        sides = {id(leaf): _side(leaf, number, len(regions) - 1) for leaf in leaves}
-        aliases.link_results(leaves, outs, lambda leaf: region.array_of(sides[id(leaf)]))  # noqa: B023
-        for leaf, value in zip(leaves, outs, strict=True):
-            side = sides[id(leaf)]
-            aliases.link(value, side.same_as if isinstance(side, Out) else side)
+def _kin(number: int, regions: list[Region], leaves: list[Joined]) -> list[Kin]:
+    """Which arrays the joined leaves may be if this piece runs."""
+    sides = (_side(leaf, number, len(regions) - 1) for leaf in leaves)
+    return [regions[number].kin_of(side) for side in sides]
 
 
 def _blamed(

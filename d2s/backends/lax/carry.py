@@ -20,12 +20,14 @@ from d2s.backends.lax.appended import NeedsLast
 from d2s.backends.lax.blame import change, difference
 from d2s.backends.lax.boxes import boxed, content, known, opened
 from d2s.backends.lax.dtypes import NUMBERS, Mismatch, Type, is_dynamic, type_of, varies
+from d2s.backends.lax.links import Kin, bases, link
 from d2s.backends.lax.places import WHOLE, Slot
 from d2s.backends.lax.regions import (
     Region,
     leaf_value,
     trace,
 )
+from d2s.backends.lax.ties import Ties
 from d2s.backends.lax.trees import (
     FILLER,
     Box,
@@ -111,37 +113,74 @@ class Plan:
     aliased: set[Any]
     #: lists that it appends to, and what it appends in one trip
     appended: list[tuple[list[Any], Any]]
+    #: which of the arrays that it carries may be one
+    ties: Ties
 
     def refuse_other_reads(self, region: Region) -> None:
         """An array that an iteration writes must not be read in the loop under another name."""
-        for hole in self._written():
-            others = [n for n, h in enumerate(self.holes) if h is not hole and h.init is hole.init]
-            first = len(region.jaxpr.jaxpr.invars) - len(self.holes)
-            if any(_is_seen_in(hole.init, const) for const in region.jaxpr.consts) or any(
-                region.reads(first + n) for n in others
-            ):
-                aliases.refuse_alias()
+        written = [array for n in self._written() for array in self.ties.before[n].values()]
+        seen = [one for const in region.jaxpr.consts for one in (const, *bases(const))]
+        if any(one is array for one in seen for array in written):
+            aliases.refuse_alias()
 
-    def _written(self) -> list[Hole]:
-        first = len(self.region.jaxpr.jaxpr.invars) - len(self.holes)
-        return [self.holes[n - first] for n in self.region.spent_inputs if n >= first]
+    def _written(self) -> list[int]:
+        first = len(self.region.inputs) - len(self.holes)
+        return [n - first for n in self.region.spent_inputs if n >= first]
 
     def link(self, values: list[Any], trips: int | None) -> None:
         """Note which results may be the same array, or, without a trip, the one from before."""
-        aliases.link_results(self.carried, values, lambda leaf: self.region.array_of(leaf.sides[1]))
-        for leaf, value in zip(self.carried, values, strict=True) if not trips else ():
-            aliases.link(value, leaf.sides[0].init)
+        by_number = self._by_number(values)
+        for one, other in self.ties.after if trips else self.ties.pairs:
+            if one in by_number and other in by_number:
+                link(by_number[one], by_number[other])
+        for n, value in by_number.items():
+            for array in (self.ties.ends if trips else self.ties.before)[n].values():
+                link(value, array)
+
+    def _by_number(self, values: list[Any]) -> dict[int, Any]:
+        """What is carried, by the numbers of the holes."""
+        numbers = {id(hole): n for n, hole in enumerate(self.holes)}
+        pairs = zip(self.carried, values, strict=True)
+        return {numbers[id(leaf.sides[0])]: value for leaf, value in pairs}
 
     def spend(self) -> None:
         """What an iteration has written, the loop has written."""
         self.refuse_other_reads(self.region)
-        inits = [hole.init for hole in self._written()]
-        written = {id(array): array for array in (*inits, *self.region.spent)}
+        before = [array for n in self._written() for array in self.ties.before[n].values()]
+        carried = {id(hole.init) for hole in self.holes}
+        written = {id(array): array for array in (*before, *self.region.spent)}
         for array in written.values():
-            if isinstance(array, np.ndarray):
-                aliases.refuse_shared(array, None)
-            else:
+            if isinstance(array, Tracer):
                 aliases.spend(array)
+            elif isinstance(array, np.ndarray) and id(array) in carried:
+                aliases.refuse_shared(array, None)
+
+    def refuse_rows(self) -> None:
+        """An array that a list got in one trip must not be written in a later one."""
+        written = set(self._written())
+        for _, numbers, _ in self._rows():
+            for n in sorted(self.ties.later(numbers) & written):
+                first = len(self.region.inputs) - len(self.holes)
+                aliases.refuse_alias(aliases.written_at(self.region.inputs[first + n]))
+
+    def link_rows(self, stacked: dict[int, Any], values: list[Any]) -> None:
+        """Note what the items of lists may be: a write after the loop is one to them, too."""
+        by_number = self._by_number(values)
+        for leaf, numbers, arrays in self._rows():
+            row = stacked.get(id(leaf))
+            others = [by_number[n] for n in self.ties.later(numbers) if n in by_number]
+            for array in (*others, *arrays):
+                link(row, array)
+
+    def _rows(self) -> list[tuple[Any, set[int], list[Any]]]:
+        """What a trip appends, under which numbers that is carried on, and what else it may be."""
+        inputs = self.region.inputs[len(self.region.inputs) - len(self.holes) :]
+        leaves_of = [leaf for _, tree in self.appended for leaf in leaves(tree)]
+        return [
+            (leaf, *self.ties.carries(inputs, self.region.kin_of(leaf)))
+            for leaf in leaves_of
+            if isinstance(leaf, Out)
+        ]
 
     def inputs(self, carry: list[Any]) -> list[Any]:
         """Inputs of the body's graph: what is carried, and what stays as it was."""
@@ -184,6 +223,7 @@ def settle(
     shared: list[Slot] = []
     grown: list[tuple[list[Any], int]] = []
     plan = [_holes(boxed(value), numbers) for value in state]
+    followed: Ties | None = None
     #: along which axes of a mesh anything in the loop differs
     axes: frozenset[str] = frozenset()
     start = record.mark()
@@ -196,6 +236,8 @@ def settle(
         kinds = [code] * with_code + extra + [hole.type for hole in holes]
         stand_for = [None] * (with_code + len(extra)) + holes
         counts = all(map(_counts_from_near, holes))
+        first = with_code + len(extra)
+        ties, followed = followed or Ties([hole.init for hole in holes]), None
         try:
             region = trace(
                 trip.run,
@@ -207,6 +249,7 @@ def settle(
                 counts=counts,
                 counted=counted and (bool(extra) or isinstance(plan[0], Hole)),
                 length=length,
+                begin=lambda inputs: ties.tie(inputs[first:]),  # noqa: B023
             )
         except NeedsLast as need:
             carried = any(isinstance(s, Last) and s.owner is need.owner for s in shared)
@@ -249,7 +292,6 @@ def settle(
             # from the second trip on they are array elements; the graph is the same
             changed = [j for j in joining.dynamic if j.type != j.sides[0].type]
             strong = {id(j.sides[0]): Hole(j.sides[0].init, j.type) for j in changed}
-            first = with_code + len(extra)
             positions = [first + n for n, hole in enumerate(holes) if id(hole) in strong]
             plan = replaced_leaves(plan, strong)
             holes = [strong.get(id(hole), hole) for hole in holes]
@@ -260,12 +302,17 @@ def settle(
             joining = _LoopJoin(watch.alone, makes_a_trip)
             tree = joining.join(plan, _state_after(region, shared, len(state)))
         if all(isinstance(j.sides[0], Hole) and j.type == j.sides[0].type for j in joining.dynamic):
+            is_last = ties.is_followed
+            after = _kin_after(region, holes, joining.dynamic)
+            if ties.follow(region.inputs[first:], after) and region.writes and not is_last:
+                followed = ties  # once more, to see which line it concerns
+                continue
             owners = [owner for owner, _ in grown]
             appended = [] if region.raised else zip(owners, region.value[len(state) :], strict=True)
             every = [*names, *notes.labels(watch, shared)]
             return Plan(
                 *(region, holes, tree, joining.dynamic, shared, with_code, every),
-                *(joining.replaced, joining.aliased, list(appended)),
+                *(joining.replaced, joining.aliased, list(appended), ties),
             )
         plan = map_leaves(_next_hole, tree)
     raise StagingError(
@@ -306,11 +353,16 @@ def _only_strengthens(changes: list[Joined], region: Region) -> bool:
     )
 
 
-def _is_seen_in(array: Any, const: Any) -> bool:
-    """Whether a constant of a graph is an array, or a view of it."""
-    if const is array:
-        return True
-    return isinstance(const, Tracer) and any(base is array for base in aliases.bases(const))
+def _kin_after(region: Region, holes: list[Hole], carried: list[Joined]) -> list[Kin]:
+    """For each hole, which arrays it may be after an iteration."""
+    sides = {id(leaf.sides[0]): leaf.sides[1] for leaf in carried}
+    inputs = region.inputs[len(region.inputs) - len(holes) :]
+    return [
+        Kin([one], [one])
+        if isinstance(sides.get(id(hole), FILLER), Filler)
+        else region.kin_of(sides[id(hole)])
+        for hole, one in zip(holes, inputs, strict=True)
+    ]
 
 
 def _state_after(region: Region, slots: list[Slot], count: int) -> list[Any]:

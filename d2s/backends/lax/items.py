@@ -14,10 +14,14 @@ import numpy as np
 from d2s.backends.lax import aliases, branches, channels
 from d2s.backends.lax.after_failure import select
 from d2s.backends.lax.dtypes import NUMBERS, Mismatch, cast, is_dynamic, is_symbolic, type_of
+from d2s.backends.lax.links import kin, link_ways
 from d2s.backends.lax.regions import is_traced
+from d2s.backends.lax.watch import changes
 from d2s.errors import SliceLength, StagingError
 from d2s.items import Item
 from d2s.values import Window
+
+_ARRAYS = (np.ndarray, jax.core.Tracer, jax.Array)
 
 #: elements of an array on whose shape and dtype NumPy is asked what it would say
 ASKED = 1 << 20
@@ -133,15 +137,20 @@ def _chosen(container: Any, index: Any) -> Any:
         kinds = set()
     if len(kinds) == 1 and all(map(is_dynamic, container)):
         (kind,) = kinds
-        return cast(jnp.stack([jnp.asarray(item) for item in container])[at], kind)
+        found = cast(jnp.stack([jnp.asarray(item) for item in container])[at], kind)
+        link_ways([found], [[kin(item)] for item in container])
+        return found
     cases = {n: lambda item=item: item for n, item in enumerate(container)}
     return branches.switch(at, cases, lambda: container[-1], ())
 
 
 def _set_in_list(container: list[Any], index: Any, value: Any) -> None:
     at = _position(container, index, "assignment index")
+    new, held = kin(value), list(map(kin, container))
     for n, old in enumerate(container):
         container[n] = select(at == n, value, old)
+    ways = [[*held[:n], new, *held[n + 1 :]] for n in range(len(held))]
+    link_ways(container, ways if new.every else [])
 
 
 # -- arrays ---------------------------------------------------------------------------------------
@@ -152,27 +161,56 @@ def set_item(container: Any, key: Any, value: Any, owner: Any) -> Any:
     if isinstance(container, np.ndarray):
         traced = has_traced(key) or isinstance(value, jax.core.Tracer | _Whole)
         if not traced and not (isinstance(value, list | tuple) and has_traced(value)):
-            aliases.keep_constants(container)
+            aliases.spend_maybe(container)
             container[key] = value
             return container
+        _refuse_objects(container)
         aliases.refuse_shared(container, owner)
         return _written(jnp.array(container), key, value)
     if isinstance(container, jax.core.Tracer | jax.Array):
         new = _written(container, key, value)
-        if new is not container and type(owner) is not Item:
-            aliases.spend(container)  # not a part that was taken out just now
+        if new is not container and not _is_part(owner):
+            aliases.spend(container)
         aliases.written(new)
         return new
     if isinstance(container, list) and is_traced(key) and not key.shape:
         _set_in_list(container, key, value)
         return container
+    if isinstance(container, np.flatiter) and (has_traced(key) or is_traced(value)):
+        _refuse_flat()
+    if channels.watches():
+        changes[id(container)] = channels.where()
     container[key] = value
     return container
 
 
+def _is_part(owner: Any) -> bool:
+    """Whether an array is the part of another one that was taken out just now."""
+    return type(owner) is Item and isinstance(owner.container, _ARRAYS)
+
+
+def _refuse_objects(array: np.ndarray[Any, Any]) -> None:
+    if not is_dynamic(array):
+        raise StagingError(
+            f"a NumPy array of {array.dtype} gets a run-time value",
+            code="D2S024",
+            site=channels.where(),
+            fix="a list, or an array of numbers",
+        )
+
+
+def _refuse_flat() -> None:
+    raise StagingError(
+        "a run-time value, or one at a run-time position, is written through `flat`",
+        code="D2S024",
+        site=channels.where(),
+        fix="the array itself, written at its positions: x[i, j] = v",
+    )
+
+
 def is_copy(container: Any, key: Any) -> bool:
     """Whether NumPy gives a copy: for positions and masks, not for numbers and slices."""
-    if not isinstance(container, np.ndarray | jax.core.Tracer | jax.Array):
+    if not isinstance(container, _ARRAYS):
         return False
     parts = key if isinstance(key, tuple) else (key,)
     return any(isinstance(part, list) or getattr(part, "shape", ()) for part in parts)
@@ -279,7 +317,9 @@ def old_item(container: Any, key: Any) -> Any:
     return item.copy() if isinstance(container, np.ndarray) else item
 
 
-def augmented(change: Callable[[Any, Any], Any], old: Any, value: Any) -> Any:
+def augmented(change: Callable[[Any, Any], Any], old: Any, value: Any, place: Any) -> Any:
+    if not isinstance(place.container, _ARRAYS):
+        return _augmented_entry(change, old, value, place)
     new = _out_of_place(change)  # it is the place in the container that is written
     if isinstance(old, _Masked):
         rest = old.array.shape[old.mask.ndim :]
@@ -296,12 +336,29 @@ def augmented(change: Callable[[Any, Any], Any], old: Any, value: Any) -> Any:
     return change(old, value)
 
 
-def augmented_name(change: Callable[[Any, Any], Any], old: Any, value: Any, owner: Any) -> Any:
-    """``a += v`` of a name: in place for NumPy arrays, as long as their values are known."""
-    if isinstance(old, np.ndarray) and isinstance(value, jax.core.Tracer):
+def _augmented_entry(change: Callable[[Any, Any], Any], old: Any, value: Any, place: Any) -> Any:
+    """``l[i] += v`` where `l` is no array: the value there is changed in place, or replaced."""
+    if isinstance(old, np.ndarray):
+        return _augmented_numpy(change, old, value, place)
+    if isinstance(old, jax.core.Tracer | jax.Array) and old.shape:
+        _ask_numpy_to_change(change, old, value)
+    return change(old, value)
+
+
+def _augmented_numpy(change: Callable[[Any, Any], Any], old: Any, value: Any, owner: Any) -> Any:
+    """In place as long as the values are known; a jax array in its place from then on."""
+    if isinstance(value, jax.core.Tracer):
         _ask_numpy_to_change(change, old, value)
         aliases.refuse_shared(old, owner)
         return change(jnp.array(old), value)
+    aliases.spend_maybe(old)
+    return change(old, value)
+
+
+def augmented_name(change: Callable[[Any, Any], Any], old: Any, value: Any, owner: Any) -> Any:
+    """``a += v`` of a name: in place for NumPy arrays, as long as their values are known."""
+    if isinstance(old, np.ndarray):
+        return _augmented_numpy(change, old, value, owner)
     aliases.changed_view(old)
     return change(old, value)
 
@@ -405,11 +462,19 @@ def _start(part: Window, length: int) -> Any:
     return jnp.where(start < 0, start + length, start)
 
 
-def refuse_store() -> None:
+def refuse_store(within: Any) -> None:
+    """A new array would have to take the place of one that stands where nothing can be put."""
+    if within is None:
+        what = "an array is written that no name of this function has"
+        fix = "a local name or an attribute for the array; `global` for a name of the module"
+    else:
+        what = (
+            f"an array in a {type(within).__name__} is written, where no other can take its place"
+        )
+        fix = "a name of its own for the array, or a list, dict or object around it"
     raise StagingError(
-        "an array is written that no name of this function has; jax arrays are values, so the "
-        "new one would be lost",
+        f"{what}; jax arrays are values, so the new one would be lost",
         code="D2S024",
         site=channels.where(),
-        fix="a local name or an attribute for the array; `global` for a name of the module",
+        fix=fix,
     )

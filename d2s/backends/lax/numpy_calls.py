@@ -356,7 +356,12 @@ def sort(array: Any, *args: Any, **kwargs: Any) -> Any:
     )
 
 
-_METHODS: dict[str, Call] = {"item": item, "tolist": tolist, "sort": sort}
+def flatten(array: Any, *args: Any, **kwargs: Any) -> Any:
+    """`x.flatten()` is a copy, also where `x.ravel()` and `x.reshape(-1)` are views."""
+    return array.ravel(*args, **kwargs).copy()
+
+
+_METHODS: dict[str, Call] = {"item": item, "tolist": tolist, "sort": sort, "flatten": flatten}
 
 
 def method_for(function: Any) -> Call | None:

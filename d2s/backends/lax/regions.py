@@ -25,6 +25,7 @@ from d2s.backends.lax.boxes import Taking, View, build, known
 from d2s.backends.lax.channels import Failures, Halt, Scope, is_position
 from d2s.backends.lax.dtypes import Type, cast, type_of, type_of_aval
 from d2s.backends.lax.graphs import graph_of
+from d2s.backends.lax.links import Kin, kin
 from d2s.backends.lax.places import Slot
 from d2s.backends.lax.trees import (
     FILLER,
@@ -132,8 +133,11 @@ class Region:
     #: arrays of the graphs around that were written here, and inputs that were
     spent: list[Any] = field(default_factory=list)
     spent_inputs: list[int] = field(default_factory=list)
-    #: its outputs as they were inside, to see which are the same array
-    outs: list[Any] = field(default_factory=list)
+    #: whether arrays were written here, of its own or from around
+    writes: bool = False
+    #: its inputs as they were inside, and for its outputs, which arrays they may be
+    inputs: list[Any] = field(default_factory=list)
+    kin: list[Kin] = field(default_factory=list)
     _had_code: bool = False
     _overflow_number: int = 0
     #: outputs, code and failures without the checks
@@ -226,13 +230,12 @@ class Region:
         used |= {id(v) for v in jaxpr.outvars}
         return any(id(v) in used for v in variables)
 
-    def array_of(self, side: Any) -> int | None:
-        """The identity of the array that one side of a joined leaf is, in this region."""
-        array = side
-        if isinstance(side, Out):
-            # the checks of integers come after what the code itself gives
-            array = self.outs[side.index] if side.index < len(self.outs) else None
-        return id(array) if isinstance(array, jax.core.Tracer) else None
+    def kin_of(self, side: Any) -> Kin:
+        """Which arrays one side of a joined leaf may be, in this region."""
+        if not isinstance(side, Out):
+            return kin(side)
+        # the checks of integers come after what the code itself gives
+        return self.kin[side.index] if side.index < len(self.kin) else Kin([], [])
 
     def guard(self, counts: bool, positions: list[Any], ranges: dict[Any, tuple[int, int]]) -> None:
         """Let the error code tell when a Python integer leaves the range of 32 bits."""
@@ -311,6 +314,10 @@ def failures() -> Failures:
 _outside = Failures()  # of converted functions that run in a graph d2s did not start
 
 
+def _nothing(inputs: tuple[Any, ...]) -> None:
+    """Inputs that nobody wants to see."""
+
+
 def trace(
     thunk: Callable[..., Any],
     kinds: list[Type],
@@ -324,6 +331,7 @@ def trace(
     length: int | None = None,
     tests: bool = False,
     root: bool = False,
+    begin: Callable[[tuple[Any, ...]], None] = _nothing,
 ) -> Region:
     """Run `thunk` on abstract values of the given types; `watch` is undone before returning.
 
@@ -335,6 +343,7 @@ def trace(
     length     how many positions there are
     tests      the region is the test of a loop
     root       the region is a whole function
+    begin      is given the inputs before anything runs
     """
     if len(channels.watches()) > MAX_DEPTH:
         if not _calls_itself():
@@ -358,11 +367,13 @@ def trace(
 
     def flat(*inputs: Any) -> list[Any]:
         with aliases.piece() as spent:
+            begin(inputs)
             outs = in_piece(*inputs)
             aliases.check_views(outs)
             assert region is not None
             region.spent = [array for array, _ in spent.values() if _outer(array) is not None]
-            region.outs = outs
+            region.writes, region.inputs = bool(spent), list(inputs)
+            region.kin = list(map(kin, outs))
             region.spent_inputs = [n for n, one in enumerate(inputs) if id(one) in spent]
         return outs
 

@@ -217,8 +217,11 @@ def run_scan(
     else:
         known = length
     (_, code, payload, values), stacked = jax.lax.scan(step, start, xs, length=known)
-    _append(plan, dict(zip(map(id, appended), stacked, strict=True)), length)
+    plan.refuse_rows()
+    rows = dict(zip(map(id, appended), stacked, strict=True))
+    _append(plan, rows, length)
     state = _finish(plan, values, code, payload, count, trips=length, numbers=numbers, is_scan=True)
+    plan.link_rows(rows, values)
     first = int(plan.with_code) + 1
     for array in (array for n, array in enumerate(arrays, first) if n in region.spent_inputs):
         aliases.spend(array, by_rows=True)

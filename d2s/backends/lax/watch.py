@@ -139,7 +139,7 @@ class Watch:
         self._snapshots = [
             (owner, before)
             for owner, before in self._snapshots
-            if before or type(owner) is not FunctionAttributes
+            if type(owner) is not FunctionAttributes or before
         ]
 
     def reached(self) -> list[Any]:
