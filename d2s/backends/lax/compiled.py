@@ -13,6 +13,7 @@ from typing import Any
 
 import jax
 
+from d2s import settings
 from d2s.backends.lax import channels, printing
 from d2s.backends.lax.building import build, tracing
 from d2s.backends.lax.channels import Failures
@@ -35,7 +36,7 @@ from d2s.backends.lax.regions import is_tracer_error
 from d2s.backends.lax.results import Call
 from d2s.backends.lax.state import Taken, no_array
 from d2s.backends.lax.twins import Restart
-from d2s.errors import Error, StagingError, hide_own_frames
+from d2s.errors import Error, NanFound, StagingError, hide_own_frames, wrong_option
 from d2s.modes import Modes, is_eager
 from d2s.options import PLAIN, Options
 from d2s.recursion import deep
@@ -168,7 +169,24 @@ class Compiled(Inspected):
         return self._call_any(args, kwargs)
 
     def _inside(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Called while another graph is built, it is a part of that."""
+        """Called while another graph is built, it is a part of that, with its own settings."""
+        asked = self.options
+        self._refuse_inside()
+        checks = asked.checks if "checks" in asked.given else None
+        with settings.within(max_iterations=asked.max_iterations, loops=asked.loops, checks=checks):
+            value = self._part(args, kwargs)
+        return value if self._edge is None else self._edge.leave(value)
+
+    def _refuse_inside(self) -> None:
+        """A graph is checked for NaN as a whole, or not at all."""
+        if settings.NAN in self.options.checks and settings.NAN not in settings.checks():
+            raise wrong_option(
+                f'checks="nan" of {self._name} does not hold inside the graph of another function',
+                'checks="nan" for the function that is called from outside, which checks all of it',
+            )
+
+    def _part(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run the function on the twins of the graph that is built."""
         twins = channels.twins()
         if twins is None:
             return self.function(*args, **kwargs)
@@ -363,7 +381,8 @@ class Compiled(Inspected):
         """Make the numbers static whose value was needed; otherwise say what went wrong."""
         if tracing.look is None and any(isinstance(v, jax.ShapeDtypeStruct) for v in leaves):
             raise no_array()
-        staging = isinstance(error, Error) and not isinstance(error, SyntaxError)
+        # a NaN is no reason to build another graph: this one has run
+        staging = isinstance(error, Error) and not isinstance(error, SyntaxError | NanFound)
         if not staging and not is_tracer_error(error):
             raise error
         numbers = _numbers(leaves)
@@ -407,7 +426,7 @@ class Compiled(Inspected):
             "compiler_options": self.options.compiler_options,
             "donate_argnums": tuple(donated),
         }
-        if "nan" in self.options.checks:
+        if settings.NAN in self.options.checks:
             return checked(graph, **options)
         made = jax.jit(graph, **options)
         return made, made
