@@ -467,6 +467,25 @@ def test_no_nan_no_error():
     assert np.isfinite(jax.grad(static)(jnp.float32(100.0)))
 
 
+@pytest.mark.parametrize("around", [jax.vmap, jax.jit, lambda f: jax.jit(jax.vmap(f)), jax.grad])
+def test_a_nan_inside_a_transformation(around):
+    """Under `jax.jit` the error is JAX's, with the message in it."""
+    static = d2s.to_static(lambda x: jnp.log(x), checks="nan")
+    good, bad = jnp.array([1.0, 2.0]), jnp.array([1.0, -1.0])
+    if around is jax.grad:
+        good, bad = good[0], bad[1]
+    assert jnp.isfinite(around(static)(good)).all()
+    with pytest.raises(Exception, match="`log` made a NaN"):
+        jax.block_until_ready(around(static)(bad))
+        jax.effects_barrier()
+
+
+@pytest.mark.parametrize("x", [jnp.array([1.0, jnp.nan]), float("nan")])
+def test_a_nan_that_was_there_before(x):
+    with pytest.raises(d2s.NanFound, match="`mul` gave a NaN; there is one in the input already"):
+        d2s.to_static(lambda x: x * 2, checks="nan")(x)
+
+
 def test_a_nan_that_a_branch_does_not_make():
     def f(x):
         return jnp.sqrt(x) if x > 0 else 0.0
