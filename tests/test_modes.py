@@ -139,6 +139,16 @@ def test_a_wrong_environment_is_told_by_the_first_call(tmp_path):
     assert "the environment variable D2S_MODE: there is no mode 'fast'" in done.stderr
 
 
+def test_a_breakpoint_in_a_graph_says_how_it_is_used():
+    def f(x):
+        breakpoint()
+        return x
+
+    with pytest.raises(d2s.Error) as caught:
+        d2s.to_static(f)(1.0)
+    assert caught.value.code == "D2S023" and 'with d2s.mode("eager")' in caught.value.fix
+
+
 def test_a_breakpoint_sees_values(tmp_path):
     text = (
         "import d2s\n\n@d2s.to_static\ndef f(x):\n    if x > 0:\n        y = x * 2\n"
