@@ -14,6 +14,7 @@ from d2s.commands.parsers import declare
 from d2s.commands.targets import HELP as TARGETS
 from d2s.commands.targets import add_specs, load
 from d2s.commands.targets import arguments as parsed
+from d2s.constraints import known
 from d2s.errors import Error
 from d2s.specs import Spec
 
@@ -66,9 +67,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     function = load(arguments.target)
-    args, kwargs = parsed(arguments.specs)
-    if args and arguments.constraints:
-        args = _constrained(args, tuple(arguments.constraints))
+    args, kwargs = _constrained(parsed(arguments.specs), _constraints(arguments.constraints))
     output = Path(arguments.output)
     try:
         if output.suffix != ".mlir":
@@ -108,6 +107,13 @@ def _save(
         vjp_order=arguments.gradients,
         source=not arguments.no_source,
     )
+
+
+def _constraints(texts: list[str]) -> tuple[str, ...]:
+    try:
+        return known(texts)
+    except Error as error:
+        raise Mistake(f"--constraint: {error.what}; write {error.fix}") from error
 
 
 def _constrained(value: Any, constraints: tuple[str, ...]) -> Any:
