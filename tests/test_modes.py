@@ -135,6 +135,7 @@ def test_the_environment_sets_the_mode(tmp_path):
 
 
 def test_a_wrong_environment_is_told_by_the_first_call(tmp_path):
+    assert run(PROGRAM, tmp_path, D2S_MODE="").stdout == run(PROGRAM, tmp_path).stdout
     done = run(PROGRAM, tmp_path, D2S_MODE="fast")
     assert "the environment variable D2S_MODE: there is no mode 'fast'" in done.stderr
 
