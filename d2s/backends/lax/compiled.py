@@ -31,7 +31,7 @@ from d2s.backends.lax.nans import checked
 from d2s.backends.lax.needs import needs_value
 from d2s.backends.lax.reach import Reach
 from d2s.backends.lax.reader import MISS, missed
-from d2s.backends.lax.reasons import other_types, spans, why
+from d2s.backends.lax.reasons import Labels, labels, leaf_names, other_types, why
 from d2s.backends.lax.regions import is_tracer_error
 from d2s.backends.lax.results import Call
 from d2s.backends.lax.state import Taken, no_array
@@ -74,8 +74,8 @@ class Compiled(Inspected):
         self._reach = Reach(self.function)
         self._edge = edge(self.function, len(self.bound), list(self.keywords), options)
         self._cache = CacheInfo(self._name)
-        #: the keys of the last graphs
-        self._built: deque[tuple[Any, ...]] = deque(maxlen=32)
+        #: what the last graphs were built for
+        self._built: deque[Labels] = deque(maxlen=32)
         self._lock = threading.RLock()
         #: arguments are used as they come
         self._is_direct = not (self._edge or self.bound or self.keywords)
@@ -204,11 +204,13 @@ class Compiled(Inspected):
         if self in tracing.running:
             # a recursion is part of the graph being built
             return self.function(*map(unmarked, args), **unmarked_values(kwargs))
+        changed = ""
         for _ in range(_RESTARTS):
             taken = self._take(args, kwargs)
             key = self._key(taken)
             entry = self._entries.get(key)
             if entry is None or not entry.is_current():
+                changed = changed or ("" if entry is None else entry.changed())
                 with self._lock:
                     if self._reach.explore(args, kwargs):
                         self._forget()
@@ -216,12 +218,8 @@ class Compiled(Inspected):
                     entry = self._entries.get(key)
                     if entry is None:
                         self._warn_of_many(key)
-                        known = spans(self.function, args, kwargs, self._reach.pins)
-                        reason = why(self._built, key, known)
-                        entry = self._entries[key] = Entry(
-                            self, key, taken.places, reason, taken.donated
-                        )
-                        entry.arguments = known
+                        entry = self._entries[key] = self._entry(key, taken, len(args), kwargs)
+                        entry.reason = changed or entry.reason
             self._remember(args, kwargs, entry)
             try:
                 with self._lock if entry.calls_back else nullcontext():
@@ -233,6 +231,16 @@ class Compiled(Inspected):
             code="D2S024",
             fix="functions and objects made outside of it",
         )
+
+    def _entry(
+        self, key: tuple[Any, ...], taken: Taken, count: int, kwargs: Mapping[str, Any]
+    ) -> Entry:
+        """An entry for another key; made only when a graph is built."""
+        places = [self._reach.label(place) for place in taken.places]
+        found = labels(key, self.function, count, kwargs, places)
+        made = Entry(self, key, taken.places, why(self._built, found), taken.donated)
+        made.labels, made.leaf_names = found, leaf_names(found)
+        return made
 
     def _warn_of_many(self, key: tuple[Any, ...]) -> None:
         """Say when graph after graph is built: a list that grows with every call is such a case."""
@@ -292,14 +300,10 @@ class Compiled(Inspected):
         self._recent, self._entries, self._numbers = {}, {}, {}
 
     def _run(self, entry: Entry, leaves: Sequence[Any], owners: Any) -> Any:
-        if not entry.is_current():
-            logger.info("%s: something it reads has changed; tracing again", self._name)
-            entry.reason = "something it reads has changed"
-            entry.reset()
+        entry.renew()
         while entry.needed:
             entry, leaves = self._by_value(entry, leaves, entry.needed)
-            if not entry.is_current():
-                entry.reset()
+            entry.renew()
         tracing.owners = owners
         failed: Exception | None = None
         try:
@@ -374,6 +378,8 @@ class Compiled(Inspected):
             inner = entry.by_value[key] = Entry(
                 self, entry.key, entry.places, reason, donated, with_constants
             )
+            names = [name for n, name in enumerate(entry.leaf_names) if n not in positions]
+            inner.labels, inner.leaf_names = entry.labels, names
         rest = [leaf for n, leaf in enumerate(leaves) if n not in positions]
         return inner, rest
 
@@ -443,11 +449,11 @@ class Compiled(Inspected):
 
     def _note(self, entry: Entry, inputs: tuple[str, ...]) -> None:
         """Remember that a graph was built, and why."""
-        reason = entry.reason or other_types(entry.inputs, inputs, entry.arguments)
+        reason = entry.reason or other_types(entry.inputs, inputs, entry.leaf_names)
         self._cache.graphs.append(Graph(inputs, reason))
         logger.debug("%s: a graph for (%s): %s", self._name, ", ".join(inputs), reason)
         entry.reason, entry.inputs = "", inputs
-        self._built.append(entry.key)
+        self._built.append(entry.labels)
 
     @property
     def examples(self) -> dict[str, Any] | None:
