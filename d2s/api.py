@@ -11,7 +11,15 @@ from d2s import backends, conversion
 from d2s.errors import boundary
 from d2s.options import Options, options
 from d2s.report import Report
-from d2s.static import BoundStatic, StaticFunction, is_static_method, method, parts, plain
+from d2s.static import (
+    BoundStatic,
+    StaticFunction,
+    is_static_method,
+    method,
+    options_of,
+    parts,
+    plain,
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -62,7 +70,8 @@ def to_static(
 @boundary
 def _to_static(chosen: Options, function: Any) -> Any:
     if isinstance(function, StaticFunction):
-        return function if chosen.is_plain else _to_static(chosen, function.original)
+        merged = function.options.then(chosen)
+        return function if chosen.is_plain else _to_static(merged, function.original)
     if isinstance(function, _DESCRIPTORS):
         return _inside(function, functools.partial(_to_static, chosen))
     call = type(function).__call__ if callable(function) else None
@@ -71,7 +80,8 @@ def _to_static(chosen: Options, function: Any) -> Any:
     if is_static_method(function):
         if chosen.is_plain:
             return BoundStatic(function.__func__, function.__self__)
-        function = plain(function)
+        chosen, function = options_of(function).then(chosen), plain(function)
+    chosen = options_of(function).then(chosen)
     if conversion.runs_later(function) and conversion.runs_as_it_is(function):
         return function
     return backends.backend(chosen.backend).compile(function, chosen)

@@ -18,7 +18,7 @@ class Modes:
     """Whether calls have to ask for the mode: a number that is zero in the ordinary case."""
 
     #: the mode of the whole process; a wrong one is told when it is first asked for
-    process = os.environ.get("D2S_MODE", "static")
+    process = os.environ.get("D2S_MODE") or "static"
     #: how many settings, of the process or of a block, may ask for another mode than "static"
     special = int(process != "static")
     lock = threading.Lock()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from d2s import settings
@@ -11,7 +11,7 @@ from d2s.errors import a, wrong_option
 
 #: what `checks=False` stands for
 OFF = "off"
-_CHECKS = ("nan", OFF)
+_CHECKS = (settings.NAN, OFF)
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,43 @@ class Options:
     checks: tuple[str, ...] = ()
     compiler_options: Mapping[str, Any] | None = None
     backend: str = "jax"
+    #: the names of the options that were given
+    given: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
 
     @property
     def is_plain(self) -> bool:
         """Whether nothing was asked for."""
         return self is PLAIN
+
+    def then(self, later: Options) -> Options:
+        """These with the ones of a decorator around; where both say something, that one counts."""
+        if self.is_plain or later.is_plain:
+            return later if self.is_plain else self
+        return replace(
+            self,
+            **{name: getattr(later, name) for name in later.given},
+            given=self.given | later.given,
+        )
+
+    def without(self, positional: Sequence[str], bound: Collection[str]) -> Options:
+        """The same for a function some arguments of which are bound: by name, those left out."""
+
+        def left(option: str, numbers: tuple[int, ...]) -> tuple[str, ...]:
+            names = (*getattr(self, option), *(positional[n] for n in numbers))
+            return tuple(name for name in dict.fromkeys(names) if name not in bound)
+
+        # an object is no part of the specification of its method
+        specified = positional[1:] if positional[:1] == ["self"] else positional
+        return replace(
+            self,
+            input_spec=_left(self.input_spec, specified, bound),
+            in_shardings=_left(self.in_shardings, positional, bound),
+            static_argnums=(),
+            static_argnames=left("static_argnames", self.static_argnums),
+            donate_argnums=(),
+            donate_argnames=left("donate_argnames", self.donate_argnums),
+            given=frozenset(name.replace("_argnums", "_argnames") for name in self.given),
+        )
 
 
 #: nothing was asked for
@@ -58,7 +90,7 @@ PLAIN = Options()
 
 def options(**given: Any) -> Options:
     """Checked options: one number or name stands for a tuple of one."""
-    known = {field.name for field in fields(Options)}
+    known = {field.name for field in fields(Options)} - {"given"}
     for name in given:
         if name not in known:
             raise wrong_option(
@@ -88,7 +120,16 @@ def options(**given: Any) -> Options:
         raise wrong_option(
             "compiler_options is no dict", 'for example {"xla_cpu_enable_fast_math": True}'
         )
-    return Options(**given) if given else PLAIN
+    return Options(**given, given=frozenset(given)) if given else PLAIN
+
+
+def _left(given: Any, positional: Sequence[str], bound: Collection[str]) -> Any:
+    """An option with an entry for each argument, by name, without those that are bound."""
+    if isinstance(given, list | tuple):
+        given = dict(zip(positional, given, strict=False))
+    if isinstance(given, Mapping):
+        return {name: one for name, one in given.items() if name not in bound}
+    return given
 
 
 def _several(name: str, value: Any, kind: type, what: str) -> tuple[Any, ...]:

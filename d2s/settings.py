@@ -9,6 +9,8 @@ from typing import Any, Generic, Literal, TypeVar, get_args
 from d2s.errors import boundary, wrong_option
 
 Loops = Literal["auto", "roll", "unroll"]
+#: the check for results that are no numbers
+NAN = "nan"
 T = TypeVar("T")
 
 
@@ -69,10 +71,12 @@ class options:
         _now.max_iterations, _now.checkpoints, _now.loops = self._before
 
 
-class afresh(options):
-    """The settings of a graph of its own: those around it do not count.
+class within(options):
+    """What a static function asks for, for its part of the graph of another.
 
-    checks  the option of `to_static`
+    What it does not ask for is as it is around it.
+
+    checks  the option of `to_static`; None when it was not given
     """
 
     def __init__(
@@ -80,21 +84,32 @@ class afresh(options):
         *,
         max_iterations: int | None = None,
         loops: Loops | None = None,
-        checks: tuple[str, ...] = (),
+        checks: tuple[str, ...] | None = None,
     ) -> None:
         super().__init__(max_iterations=max_iterations, loops=loops)
         self._checks = checks
 
     def __enter__(self) -> None:
-        self._before = _now.max_iterations, _now.checkpoints, _now.loops
+        super().__enter__()
         self._checked = _now.checks
-        _now.max_iterations, _now.loops = self._max_iterations, self._loops or "auto"
-        _now.checkpoints = None
-        _now.checks = self._checks
+        if self._checks is not None:
+            # a graph is checked for NaN as a whole
+            kept = {NAN} & {*_now.checks}
+            _now.checks = tuple({*self._checks} | kept)
 
     def __exit__(self, *error: object) -> None:
         super().__exit__(*error)
         _now.checks = self._checked
+
+
+class afresh(within):
+    """The settings of a graph of its own: those around it do not count."""
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        _now.max_iterations, _now.loops = self._max_iterations, self._loops or "auto"
+        _now.checkpoints = None
+        _now.checks = self._checks or ()
 
 
 def max_iterations() -> int | None:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from d2s.constraints import fitting, known, read, refuse_strangers
 from d2s.errors import Error, Side, Site, a, boundary, wrong_option
 
 _SHORT = {
@@ -64,8 +65,7 @@ class Spec:
 def spec(text: str, name: str = "", constraints: str | Sequence[str] = ()) -> Spec:
     """The specification of an array: its dtype and, in brackets, its dimensions.
 
-    ``constraints`` say what is known of named dimensions, for a function that is saved:
-    ``"b >= 2"``, ``"mod(t, 8) == 0"``.
+    ``constraints`` say what is known of named dimensions: ``"b >= 2"``, ``"mod(t, 8) == 0"``.
     """
     found = _TEXT.fullmatch(text) if isinstance(text, str) else None
     if found is None:
@@ -77,13 +77,17 @@ def spec(text: str, name: str = "", constraints: str | Sequence[str] = ()) -> Sp
     parts = [part.strip() for part in dims.split(",")] if dims and dims.strip() else []
     is_open = bool(parts) and parts[-1] == "..."
     shape = tuple(_dimension(part, text) for part in (parts[:-1] if is_open else parts))
-    known = (constraints,) if isinstance(constraints, str) else tuple(constraints)
-    return Spec(dtype, shape, name, is_open, known)
+    return Spec(dtype, shape, name, is_open, known(constraints))
 
 
 def _dimension(part: str, text: str) -> int | str:
     if part.isdecimal():
         return int(part)
+    if part in ("None", "True", "False"):
+        raise wrong_option(
+            f"{text!r}: {part} is no dimension",
+            '? for a dimension of any size, or a name for one that others share: "f32[?, b]"',
+        )
     if part == "?" or part.isidentifier():
         return part
     raise wrong_option(
@@ -116,6 +120,10 @@ class Inputs:
         self.signature = inspect.signature(function)
         self._skipped, self._engine = bound, engine
         self.specs = self._named(given, function.__qualname__)
+        found = list(specs_in(list(self.specs.values())))
+        refuse_strangers(*_rules(found))
+        #: the specifications that have constraints
+        self._constrained = [one for one in found if one.constraints]
 
     def _named(self, given: Any, label: str) -> dict[str, Any]:
         """Every form of the option as one dict of nested specifications."""
@@ -167,6 +175,7 @@ class Inputs:
                 if name in bound.arguments:
                     for path, one, value in _pairs(name, wanted, bound.arguments[name]):
                         self._check_one(path, one, value, sizes)
+            self._check_constraints(sizes)
         except _Unfit as unfit:
             path, expected, got = unfit.args
             raise Error(
@@ -200,6 +209,38 @@ class Inputs:
             elif sizes.setdefault(dimension, (size, path))[0] != size:
                 known, where = sizes[dimension]
                 raise _unfit(label, f"{wanted} with {dimension} = {known}, as in {where}", got)
+
+    def _check_constraints(self, sizes: dict[str, tuple[int, str]]) -> None:
+        """Refuse sizes that a constraint excludes, at the argument that has the first of them."""
+        for rule in (read(text) for one in self._constrained for text in one.constraints):
+            if not rule.names <= set(sizes):
+                continue  # an argument that is not there
+            now = {name: sizes[name][0] for name in sorted(rule.names)}
+            if not rule.holds(now):
+                path = next(sizes[name][1] for name in now)
+                got = ", ".join(f"{name} = {size}" for name, size in now.items())
+                raise _unfit(path, rule.text, got)
+
+
+def specs_in(value: Any) -> Iterator[Spec]:
+    """The specifications in a nested one."""
+    if isinstance(value, Spec):
+        yield value
+    elif isinstance(value, Mapping | list | tuple):
+        for part in value.values() if isinstance(value, Mapping) else value:
+            yield from specs_in(part)
+
+
+def _rules(found: Sequence[Spec]) -> tuple[list[str], list[str]]:
+    """All constraints, and all names of dimensions."""
+    texts = [text for one in found for text in one.constraints]
+    return texts, [name for one in found for name in one.names]
+
+
+def sizes_for(value: Any, fixed: Mapping[str, int], candidates: Sequence[int]) -> dict[str, int]:
+    """Sizes of the named dimensions that keep to the constraints; empty where there are none."""
+    texts, names = _rules(list(specs_in(value)))
+    return fitting(texts, names, fixed, candidates) if texts else dict(fixed)
 
 
 class _Unfit(Exception):

@@ -144,6 +144,25 @@ def plain(function: Any) -> Any:
     return function.original if isinstance(function, StaticFunction) else function
 
 
+def options_of(function: Any) -> Options:
+    """What was asked for where a callable was made static; with its bound arguments left out."""
+    if isinstance(function, StaticFunction):
+        return function.options
+    keywords: tuple[str, ...] = ()
+    if is_static_method(function):
+        inner, args = function.__func__, 1
+    elif isinstance(function, functools.partial):
+        inner, args, keywords = function.func, len(function.args), tuple(function.keywords)
+    else:
+        return PLAIN
+    asked = options_of(inner)
+    if asked.is_plain:
+        return PLAIN
+    parameters = inspect.signature(plain(inner)).parameters.values()
+    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return asked.without(names, {*names[:args], *keywords})
+
+
 def _compiled(original: Any, options: Options) -> Any:
     from d2s import api
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import collections
 import copy
+import functools
 import inspect
 import pickle
 import types
+import typing
 
 import equinox as eqx
 import jax
@@ -312,6 +315,128 @@ def test_reasons_name_the_argument():
     assert reasons[6] == "another kind: other: an array became a Python float"
 
 
+TEXT, NUMBERS = "a", {"k": 2}
+
+
+class Kind:
+    name = "a"
+
+
+def helper(x):
+    return x + 1
+
+
+def other_helper(x):
+    return x + 2
+
+
+def reads_names(x):
+    y = x if TEXT == "a" else -x
+    return helper(y) * NUMBERS["k"] if Kind.name == "a" else y
+
+
+def test_reasons_name_what_is_read(monkeypatch):
+    static = d2s.to_static(reads_names)
+    x = jnp.ones(2)
+
+    def reason():
+        static(x)
+        return static.cache_info().graphs[-1].reason
+
+    assert reason() == "the first call"
+    monkeypatch.setitem(globals(), "TEXT", "b")
+    assert reason() == "another static value: TEXT: 'a' became 'b'"
+    monkeypatch.setitem(NUMBERS, "k", 3)
+    assert reason() == "another kind: NUMBERS['k']: 2 became a number that changes"
+    monkeypatch.setattr(Kind, "name", "b")
+    assert reason() == "another static value: Kind.name: 'a' became 'b'"
+    monkeypatch.setattr(Kind, "name", "a")
+    reason()
+    monkeypatch.setitem(globals(), "helper", other_helper)
+    assert reason() == "helper has changed"
+
+
+def test_reasons_name_variables_and_attributes():
+    mode = "a"
+
+    class Net:
+        def __init__(self):
+            self.kind, self.parts, self.w = "a", [1, {"q": 2}], jnp.ones(2)
+
+        @d2s.to_static
+        def run(self, x):
+            y = x * self.w if self.kind == "a" else x * self.parts[1]["q"]
+            return y if mode == "a" else -y
+
+    net, x = Net(), jnp.ones(2)
+
+    def reason():
+        net.run(x)
+        return net.run.cache_info().graphs[-1].reason
+
+    assert reason() == "the first call"
+    net.kind = "b"
+    assert reason() == "another static value: self.kind: 'a' became 'b'"
+    net.parts[1]["q"] = 5
+    assert reason() == "another kind: self.parts[1]['q']: 2 became a number that changes"
+    net.w = jnp.ones((3, 2))
+    assert reason() == "another type: self.w: float32[2] became float32[3,2]"
+    mode = "b"
+    assert reason() == "another static value: mode: 'a' became 'b'"
+
+
+def test_reasons_name_the_arguments_of_other_calls():
+    @d2s.to_static
+    def f(x, n=2, flag=True, *, scale=1.0):
+        return x * n if flag else x * scale
+
+    x = jnp.ones(2)
+    for args, kwargs in [((x,), {}), ((x, 3), {}), ((np.ones(2),), {}), ((x,), {"scale": 4})]:
+        f(*args, **kwargs)
+    assert [graph.reason for graph in f.cache_info().graphs[1:]] == [
+        "other arguments are given: (x) became (x, n)",
+        "another kind: x: a JAX array became a NumPy array",
+        "other arguments are given: (x) became (x, scale=)",
+    ]
+
+
+class Pair(typing.NamedTuple):
+    one: object
+    two: object
+
+
+class Slotted:
+    __slots__ = ("value",)
+
+    def __init__(self, value):
+        self.value = value
+
+
+def scale(self, x):
+    return x * self.value
+
+
+@pytest.mark.parametrize(
+    ("made", "name"),
+    [
+        (lambda v: [1.0, v], "o[1]"),
+        (lambda v: {"k": (v,)}, "o['k'][0]"),
+        (lambda v: collections.defaultdict(list, {3: v}), "o[3]"),
+        (lambda v: collections.deque([0.0, v]), "o[1]"),
+        (lambda v: Pair(1.0, v), "o.two"),
+        (lambda v: [{1, 2}, Slotted(v)], "o[1].value"),
+        (lambda v: [types.MethodType(scale, Slotted(1.0)), v], "o[1]"),
+        (lambda v: functools.partial(scale, v), "o.args[0]"),
+        (lambda v: {Slotted(1.0): v}, "o[value 0]"),
+    ],
+)
+def test_reasons_find_their_way(made, name):
+    f = d2s.to_static(lambda o, x: x)
+    f(made("a"), 1.0)
+    f(made("b"), 1.0)
+    assert f.cache_info().graphs[1].reason == f"another static value: {name}: 'a' became 'b'"
+
+
 # -- values inside --------------------------------------------------------------------------------
 
 
@@ -465,6 +590,25 @@ def test_no_nan_no_error():
     static = d2s.to_static(nan_in_a_loop, checks="nan")
     assert static(jnp.float32(100.0)) == d2s.to_static(nan_in_a_loop)(jnp.float32(100.0))
     assert np.isfinite(jax.grad(static)(jnp.float32(100.0)))
+
+
+@pytest.mark.parametrize("around", [jax.vmap, jax.jit, lambda f: jax.jit(jax.vmap(f)), jax.grad])
+def test_a_nan_inside_a_transformation(around):
+    """Under `jax.jit` the error is JAX's, with the message in it."""
+    static = d2s.to_static(lambda x: jnp.log(x), checks="nan")
+    good, bad = jnp.array([1.0, 2.0]), jnp.array([1.0, -1.0])
+    if around is jax.grad:
+        good, bad = good[0], bad[1]
+    assert jnp.isfinite(around(static)(good)).all()
+    with pytest.raises(Exception, match="`log` made a NaN"):
+        jax.block_until_ready(around(static)(bad))
+        jax.effects_barrier()
+
+
+@pytest.mark.parametrize("x", [jnp.array([1.0, jnp.nan]), float("nan")])
+def test_a_nan_that_was_there_before(x):
+    with pytest.raises(d2s.NanFound, match="`mul` gave a NaN; there is one in the input already"):
+        d2s.to_static(lambda x: x * 2, checks="nan")(x)
 
 
 def test_a_nan_that_a_branch_does_not_make():

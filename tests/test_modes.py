@@ -135,8 +135,19 @@ def test_the_environment_sets_the_mode(tmp_path):
 
 
 def test_a_wrong_environment_is_told_by_the_first_call(tmp_path):
+    assert run(PROGRAM, tmp_path, D2S_MODE="").stdout == run(PROGRAM, tmp_path).stdout
     done = run(PROGRAM, tmp_path, D2S_MODE="fast")
     assert "the environment variable D2S_MODE: there is no mode 'fast'" in done.stderr
+
+
+def test_a_breakpoint_in_a_graph_says_how_it_is_used():
+    def f(x):
+        breakpoint()
+        return x
+
+    with pytest.raises(d2s.Error) as caught:
+        d2s.to_static(f)(1.0)
+    assert caught.value.code == "D2S023" and 'with d2s.mode("eager")' in caught.value.fix
 
 
 def test_a_breakpoint_sees_values(tmp_path):

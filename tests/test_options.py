@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import pickle
 
 import jax
@@ -263,3 +264,140 @@ def test_without_checks_a_loop_carries_no_code():
 def _carried(jaxpr):
     (loop,) = [e for e in jaxpr.eqns if "body_jaxpr" in e.params or "body" in e.params]
     return len(loop.outvars)
+
+
+# -- options of a function inside another, and of decorators around each other ---------------------
+
+
+@d2s.to_static(max_iterations=3)
+def limited(x):
+    while x < 1000:
+        x = x * 1.5
+    return x
+
+
+@d2s.to_static(checks=False)
+def unchecked(x):
+    if x < 0:
+        raise ValueError("negative")
+    return x
+
+
+@d2s.to_static(loops="unroll")
+def unrolled(x):
+    for _ in range(20):
+        x = x * 1.5 if x > 0 else x
+    return x
+
+
+@d2s.to_static(checks="nan")
+def logarithm(x):
+    return jnp.log(x)
+
+
+class Doubling:
+    @d2s.to_static(max_iterations=3, static_argnums=2, input_spec=["f32", None])
+    def step(self, x, n):
+        while x < 1000:
+            x = x * n
+        return x
+
+
+INSIDE = {
+    "a call": lambda x: limited(x) + 1,
+    "a method": lambda x: Doubling().step(x, 2) + 1,
+    "an argument": lambda x: list(map(limited, [x]))[0] + 1,
+    "vmap": lambda x: jax.vmap(limited)(jnp.stack([x, x])).sum(),
+    "a partial": lambda x: functools.partial(limited, x)() + 1,
+}
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_a_bound_holds_inside_another_graph(name):
+    with pytest.raises(d2s.LoopLimit):
+        d2s.to_static(INSIDE[name])(jnp.float32(1.0))
+
+
+def test_a_bound_inside_gives_gradients():
+    inner = d2s.to_static(limited, max_iterations=50)
+    expected = jax.grad(inner)(1.0)
+    assert d2s.to_static(jax.grad(inner))(1.0) == expected
+    assert jax.grad(d2s.to_static(lambda x: inner(x) + 1))(1.0) == expected
+
+
+def test_what_is_around_an_inner_function_stays():
+    """Its options are for its part alone, and what it does not say is as around it."""
+
+    def outer(x):
+        y = limited(x)
+        while x < 1000:
+            x = x * 1.5
+        return x + y
+
+    with pytest.raises(d2s.LoopLimit, match="max_iterations=3"):
+        d2s.to_static(outer)(1.0)
+    assert d2s.to_static(outer)(900.0) == 2700.0
+    plain = d2s.to_static(limited.original)
+    with pytest.raises(d2s.LoopLimit, match="max_iterations=5"):
+        d2s.to_static(lambda x: plain(x), max_iterations=5)(1.0)
+
+
+def test_checks_and_loops_hold_inside_another_graph():
+    assert d2s.to_static(lambda x: unchecked(x) + 1)(-1.0) == 0.0
+
+    def other(x):
+        if x < 0:
+            raise ValueError("negative")
+        return unchecked(x)
+
+    with pytest.raises(ValueError, match="negative"):
+        d2s.to_static(other)(-1.0)
+    asked = d2s.to_static(other, checks=True)
+    with pytest.raises(ValueError, match="negative"):
+        d2s.to_static(lambda x: asked(x), checks=False)(-1.0)
+    assert "scan" not in str(d2s.to_static(lambda x: unrolled(x)).jaxpr(1.0))
+
+
+def test_a_check_for_nan_is_for_whole_graphs():
+    with pytest.raises(d2s.Error, match="does not hold inside the graph of another") as caught:
+        d2s.to_static(lambda x: logarithm(x) + 1)(-1.0)
+    assert caught.value.code == "D2S033"
+    with pytest.raises(d2s.NanFound):
+        d2s.to_static(lambda x: logarithm(x) + 1, checks="nan")(-1.0)
+    # one that has an option of its own is still a part of it
+    with pytest.raises(d2s.NanFound):
+        d2s.to_static(lambda x: jnp.log(unchecked(x)), checks="nan")(-1.0)
+
+
+def test_decorators_around_each_other_add_up():
+    twice = d2s.to_static(d2s.to_static(power, checks="nan", static_argnums=1), loops="roll")
+    assert twice.original is power and twice.options.checks == ("nan",)
+    assert twice.options.loops == "roll" and twice.options.static_argnums == (1,)
+    again = d2s.to_static(twice, loops="unroll", checks=True)
+    assert again.options.loops == "unroll" and again.options.checks == ()
+    assert again.options.static_argnums == (1,)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: d2s.to_static(Doubling().step, loops="roll"),
+        lambda: d2s.to_static(functools.partial(Doubling().step), loops="roll"),
+        lambda: d2s.to_static(functools.partial(Doubling.step, Doubling())),
+    ],
+)
+def test_options_of_what_is_bound_stay(made):
+    static = made()
+    assert static.options.max_iterations == 3 and static.options.static_argnames == ("n",)
+    assert static(600.0, 2) == 1200.0
+    with pytest.raises(d2s.LoopLimit):
+        static(1.0, 2)
+    with pytest.raises(d2s.Error, match="argument x does not fit"):
+        static(jnp.ones(2), 2)
+
+
+def test_options_of_bound_arguments_are_done_with():
+    static = d2s.to_static(power, static_argnums=1, input_spec=["f32", None])
+    bound = d2s.to_static(functools.partial(static, n=3), max_iterations=7)
+    assert bound.options.static_argnames == () and bound.options.input_spec == {"x": "f32"}
+    assert bound(1.0) == 8.0

@@ -156,3 +156,44 @@ def test_python_says_what_is_missing():
     static = d2s.to_static(total, input_spec=["f32[b, 3]", "f32[b]"])
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'y'"):
         static(jnp.ones((2, 3)))
+
+
+def test_constraints_hold_for_calls():
+    tall = spec("f32[b, t]", constraints=("b >= 2", "mod(t, 4) == 0"))
+    static = d2s.to_static(total, input_spec=[tall, spec("f32[b]", constraints="b <= 2*t")])
+    assert static(jnp.ones((2, 4)), jnp.ones(2)) == 10.0
+    assert refused(static, jnp.ones((1, 4)), jnp.ones(1)) == (
+        "the argument x: expected b >= 2, got b = 1"
+    )
+    assert "expected mod(t, 4) == 0, got t = 5" in refused(static, jnp.ones((2, 5)), jnp.ones(2))
+    assert "expected b <= 2*t, got b = 9, t = 4" in refused(static, jnp.ones((9, 4)), jnp.ones(9))
+
+
+def test_examples_keep_to_constraints():
+    wide = spec("f32[b]", constraints=("b >= 9", "mod(b, 4) == 0"))
+    assert "f32[12]" in str(d2s.to_static(lambda x: x + 1, input_spec=[wide]).jaxpr())
+
+
+@pytest.mark.parametrize(
+    "constraints", [3, ["b >= 2", 3], "b >", "b > 2", "b", "f(b) == 1", "1.5 <= b"]
+)
+def test_no_constraints(constraints):
+    with pytest.raises(d2s.Error, match="constraint") as caught:
+        spec("f32[b]", constraints=constraints)
+    assert caught.value.code == "D2S033" and caught.value.fix
+
+
+def test_constraints_on_a_dimension_that_nobody_has(tmp_path):
+    strange = spec("f32[b]", constraints="q >= 2")
+    for use in (
+        lambda: d2s.to_static(lambda x: x, input_spec=[strange]),
+        lambda: d2s.save(d2s.to_static(lambda x: x + 1), tmp_path / "f.d2s", strange),
+    ):
+        with pytest.raises(d2s.Error, match="no specification has a dimension q"):
+            use()
+
+
+def test_none_is_no_dimension():
+    with pytest.raises(d2s.Error, match="None is no dimension") as caught:
+        spec("f32[None, 3]")
+    assert caught.value.fix.startswith("? for a dimension of any size")

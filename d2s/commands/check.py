@@ -30,7 +30,7 @@ exit codes: 0 everything converts; 1 something does not; 2 a mistake, told in on
 
 @dataclass(frozen=True)
 class Finding:
-    """A function that would not convert, or a file that does not parse."""
+    """A function that would not convert."""
 
     path: str
     line: int
@@ -83,7 +83,9 @@ def run(arguments: argparse.Namespace) -> int:
         say(told)
     failed = 2 if mistakes else int(bool(findings))
     if arguments.json:
-        print(json.dumps({"converts": count, "refused": [asdict(f) for f in findings]}, indent=2))
+        unread = [{"path": str(one.place), "line": one.line, "what": one.what} for one in mistakes]
+        found = {"converts": count, "refused": [asdict(f) for f in findings], "unread": unread}
+        print(json.dumps(found, indent=2))
         return failed
     for line in [*map(str, findings), *(as_they_are if arguments.verbose else ())]:
         print(line)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import json
 from typing import Any
 
 from d2s import manual
 from d2s.commands.mistakes import Mistake
 from d2s.commands.parsers import declare
 from d2s.commands.targets import HELP as TARGETS
-from d2s.commands.targets import add_sizes, add_specs, load, static_of
+from d2s.commands.targets import add_sizes, add_specs, load
 from d2s.commands.use import call
 from d2s.errors import CODES
 
@@ -41,24 +42,35 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "--format",
         choices=("text", "json", "html"),
         default="text",
-        help="how a function is shown: text (in colours on a terminal), json or html",
+        help="how it is shown: text (in colours on a terminal), json, or html for a function",
     )
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.format == "html" and ":" not in (arguments.target or ""):
+        raise Mistake("--format html is for functions; a code is shown as text or json")
     if arguments.target is None:
-        print("\n".join(f"{code}  {meaning}" for code, meaning in CODES.items()))
+        lines = "\n".join(f"{code}  {meaning}" for code, meaning in CODES.items())
+        print(json.dumps(CODES, indent=2) if arguments.format == "json" else lines)
         return 0
     if ":" in arguments.target:
         function = load(arguments.target)
-        return call(arguments, lambda args, kwargs: _show(function, arguments.format, args, kwargs))
-    print(manual.for_terminal(_code(arguments.target)), end="")
+        return call(
+            arguments,
+            function,
+            lambda static, args, kwargs: _show(static, arguments.format, args, kwargs),
+        )
+    code = _code(arguments.target)
+    text = manual.for_terminal(code)
+    if arguments.format == "json":
+        text = json.dumps({"code": code, "meaning": CODES[code], "text": text}, indent=2) + "\n"
+    print(text, end="")
     return 0
 
 
-def _show(function: Any, how: str, args: list[Any], kwargs: dict[str, Any]) -> int:
-    found = static_of(function).explain(*args, **kwargs)
+def _show(static: Any, how: str, args: list[Any], kwargs: dict[str, Any]) -> int:
+    found = static.explain(*args, **kwargs)
     texts = {"text": found.__str__, "json": found.json, "html": found.html}
     print(texts[how]())
     return 0

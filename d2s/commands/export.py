@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,8 @@ from d2s.commands.parsers import declare
 from d2s.commands.targets import HELP as TARGETS
 from d2s.commands.targets import add_specs, load
 from d2s.commands.targets import arguments as parsed
+from d2s.commands.use import told
+from d2s.constraints import known
 from d2s.errors import Error
 from d2s.specs import Spec
 
@@ -66,11 +67,10 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     function = load(arguments.target)
-    args, kwargs = parsed(arguments.specs)
-    if args and arguments.constraints:
-        args = _constrained(args, tuple(arguments.constraints))
+    args, kwargs = _constrained(parsed(arguments.specs), _constraints(arguments.constraints))
     output = Path(arguments.output)
-    try:
+
+    def export() -> int:
         if output.suffix != ".mlir":
             _save(function, output, args, kwargs, arguments, arguments.platforms)
         if arguments.mlir or output.suffix == ".mlir":
@@ -80,15 +80,9 @@ def run(arguments: argparse.Namespace) -> int:
                 _save(function, beside, args, kwargs, arguments, arguments.platforms[:1])
                 text = deploy.load(beside).hlo()
             output.with_suffix(".mlir").write_text(text, encoding="utf-8")
-    except OSError:
-        raise
-    except Error as error:
-        print(error, file=sys.stderr)
-        return 1
-    except Exception as error:
-        what = " ".join(str(error).split())
-        raise Mistake(f"{arguments.target}: {type(error).__name__}: {what}") from error
-    return 0
+        return 0
+
+    return told(arguments.target, export)
 
 
 def _save(
@@ -108,6 +102,13 @@ def _save(
         vjp_order=arguments.gradients,
         source=not arguments.no_source,
     )
+
+
+def _constraints(texts: list[str]) -> tuple[str, ...]:
+    try:
+        return known(texts)
+    except Error as error:
+        raise Mistake(f"--constraint: {error.what}; write {error.fix}") from error
 
 
 def _constrained(value: Any, constraints: tuple[str, ...]) -> Any:

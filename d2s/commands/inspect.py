@@ -10,7 +10,7 @@ from d2s.commands import saved
 from d2s.commands.mistakes import Mistake
 from d2s.commands.parsers import declare
 from d2s.commands.targets import HELP as TARGETS
-from d2s.commands.targets import add_target, load, static_of
+from d2s.commands.targets import add_target, load
 from d2s.commands.use import call
 from d2s.errors import Error
 
@@ -46,15 +46,21 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     if saved.is_saved(arguments.target):
+        if arguments.specs or arguments.sizes:
+            raise Mistake(
+                "a saved function has its own specifications: leave --spec and --size out",
+                arguments.target,
+            )
         return _show_file(arguments.target, arguments.show or [])
     function = load(arguments.target)
-    return call(arguments, lambda args, kwargs: _show(function, arguments, args, kwargs))
+    return call(
+        arguments, function, lambda static, args, kwargs: _show(static, arguments, args, kwargs)
+    )
 
 
 def _show(
-    function: Any, arguments: argparse.Namespace, args: list[Any], kwargs: dict[str, Any]
+    static: Any, arguments: argparse.Namespace, args: list[Any], kwargs: dict[str, Any]
 ) -> int:
-    static = static_of(function)
     has_specs = bool(arguments.specs) or static.examples is not None
     known = ["code", "jaxpr", "cost"] if has_specs else ["code"]
     parts: list[str] = arguments.show or known

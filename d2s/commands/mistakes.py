@@ -14,6 +14,7 @@ class Mistake(Exception):
     """Ends a command with one line on stderr and exit code 2."""
 
     def __init__(self, what: str, place: Place = None, line: int | None = None) -> None:
+        self.what, self.place, self.line = " ".join(what.split()), place, line
         where = "" if place is None else os.fspath(place) + (f":{line}" if line else "") + ": "
         super().__init__(" ".join(f"{where}{what}".split()))
 

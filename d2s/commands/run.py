@@ -47,6 +47,10 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if arguments.repeat < 1:
         raise Mistake("--repeat: a number from 1 on is expected")
+    if arguments.output is not None and not arguments.output.endswith(".npz"):
+        raise Mistake(
+            "arrays are written to a file of NumPy's: write -o FILE.npz", arguments.output
+        )
     given = [argument(text) for text in arguments.inputs]
     args = [value for name, value in given if name is None]
     kwargs = {name: value for name, value in given if name is not None}

@@ -140,6 +140,11 @@ def arguments(texts: list[str]) -> tuple[list[Any], dict[str, Any]]:
     return args, kwargs
 
 
+def wanted(texts: list[str], static: Any) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments that --spec describes; without it, those of the function's own input_spec."""
+    return arguments(texts) if texts else ([], dict(static.examples or {}))
+
+
 def _argument(text: str) -> Any:
     if text.strip() in NUMBERS:
         return NUMBERS[text.strip()]
@@ -170,11 +175,16 @@ def _maybe(value: Any) -> Any:
         return value
 
 
-def sizes(texts: list[str]) -> Mapping[str, int]:
+def sizes(texts: list[str], given: Any) -> Mapping[str, int]:
+    """The sizes of named dimensions, each of which the specifications must have."""
+    names = {name for one in specs.specs_in(given) for name in one.names}
     found: dict[str, int] = {}
     for text in texts:
         name, _, number = text.partition("=")
         if not number.isdecimal():
             raise Mistake(f"--size {text}: write NAME=N, such as b=8")
+        if name not in names:
+            there = f"; there is {', '.join(sorted(names))}" if names else ""
+            raise Mistake(f"--size {text}: no specification has a dimension {name}{there}")
         found[name] = int(number)
     return found

@@ -12,16 +12,28 @@ from d2s.commands.mistakes import Mistake
 from d2s.errors import Error
 
 
-def call(arguments: argparse.Namespace, run: Callable[[list[Any], dict[str, Any]], int]) -> int:
-    """Run a command on the arguments that --spec describes; 1 when d2s refuses the function."""
+def call(
+    arguments: argparse.Namespace,
+    function: Any,
+    run: Callable[[Any, list[Any], dict[str, Any]], int],
+) -> int:
+    """Run a command on a static function and the arguments that --spec describes."""
     from d2s.backends.lax.inspection import structs
     from d2s.backends.lax.samples import example
 
-    args, kwargs = targets.arguments(arguments.specs)
-    sizes = targets.sizes(arguments.sizes)
-    args, kwargs = structs(example((args, kwargs)), sizes)
+    def use() -> int:
+        static = targets.static_of(function)
+        wanted: Any = targets.wanted(arguments.specs, static)
+        sizes = targets.sizes(arguments.sizes, wanted)
+        return run(static, *structs(example(wanted), sizes))
+
+    return told(arguments.target, use)
+
+
+def told(target: str, run: Callable[[], int]) -> int:
+    """Run a command; 1 when d2s refuses the function, which is told as any other error."""
     try:
-        return run(args, kwargs)
+        return run()
     except (Mistake, OSError):
         raise
     except Error as error:
@@ -29,4 +41,4 @@ def call(arguments: argparse.Namespace, run: Callable[[list[Any], dict[str, Any]
         return 1
     except Exception as error:
         what = " ".join(str(error).split())
-        raise Mistake(f"{arguments.target}: {type(error).__name__}: {what}") from error
+        raise Mistake(f"{target}: {type(error).__name__}: {what}") from error

@@ -12,9 +12,12 @@ from d2s.commands import targets
 from d2s.commands.mistakes import Mistake
 from d2s.commands.parsers import declare
 from d2s.commands.targets import add_target, load, static_of
+from d2s.commands.use import told
 from d2s.static import plain
 from d2s.verification import Outcome, as_numpy, difference, needs_numpy, outcome
 
+#: more seconds than the system counts
+_LONG = 1e6
 HELP = "run a function plain and static on generated inputs, and report the first difference"
 EXAMPLES = f"""\
 {targets.HELP}
@@ -38,21 +41,27 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("--runs", type=int, default=20, help="how many inputs (20)")
     parser.add_argument("--seed", type=int, default=0, help="where the generator starts (0)")
     parser.add_argument(
-        "--seconds", type=float, default=5.0, help="how long a plain call may take (5)"
+        "--seconds", type=float, default=5.0, help="how long a plain call may take (5); 0: any time"
     )
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.runs < 1:
+        raise Mistake("--runs must be at least 1")
+    if not 0 <= arguments.seconds < _LONG:
+        raise Mistake("--seconds must be a number of seconds; 0 is for no limit")
+    if arguments.seed < 0:
+        raise Mistake("--seed must not be negative")
+    return told(arguments.target, lambda: _verify(arguments))
+
+
+def _verify(arguments: argparse.Namespace) -> int:
     from d2s.backends.lax.samples import Generator
 
     static, _, owner = _apart(load(arguments.target))
-    wanted: Any = targets.arguments(arguments.specs)
-    if not arguments.specs:
-        wanted = [], static.examples or {}
-    if arguments.runs < 1:
-        raise Mistake("--runs must be at least 1")
-    generator = Generator(arguments.seed, targets.sizes(arguments.sizes))
+    wanted = targets.wanted(arguments.specs, static)
+    generator = Generator(arguments.seed, targets.sizes(arguments.sizes, wanted))
     passed, skipped = 0, 0
     plain_one: Any = None
     in_numpy = False

@@ -61,6 +61,12 @@ def test_as_data(here, capsys):
     assert (refused["path"], refused["line"], refused["column"]) == ("bad.py", 10, 12)
     assert (refused["function"], refused["code"]) == ("g", "D2S003")
     assert main(["check", "good.py", "--json"]) == 0
+    capsys.readouterr()
+    (here / "broken.py").write_text("def f(:\n")
+    assert main(["check", "broken.py", "good.py", "--json"]) == 2
+    found = json.loads(capsys.readouterr().out)
+    what = "syntax error: invalid syntax"
+    assert found["unread"] == [{"path": "broken.py", "line": 1, "what": what}]
 
 
 def test_a_file_that_is_not_python(here, capsys):

@@ -110,6 +110,14 @@ def test_constraints_and_types(here, capsys):
         (["run", "w.d2s", "--input", "rows.npy", "--method", "step"], 2, "there is no method step"),
         (["run", "w.d2s", "--input", "rows.npy", "--repeat", "0"], 2, "--repeat"),
         (["run", "w.d2s"], 1, "missing a required argument"),
+        (["run", "w.d2s", "--input", "large.npy", "1.0", "3"], 1, "too many positional arguments"),
+        (["run", "w.d2s", "--input", "[1.0]"], 1, "does not fit"),
+        (["run", "w.d2s", "--input", "rows.npy", "-o", "out.txt"], 2, "out.txt: arrays are"),
+        (["inspect", "w.d2s", "--spec", "f32"], 2, "leave --spec and --size out"),
+        (["export", "net_model.py:weighted", "--spec", "f32[b, 3]", "--constraint", "b >=",
+          "-o", "x.d2s"], 2, "--constraint: the constraint 'b >=' cannot be read"),
+        (["export", "net_model.py:weighted", "--spec", "f32[b, 3]", "--constraint", "q >= 2",
+          "-o", "x.d2s"], 1, "no specification has a dimension q"),
         (["export", "net_model.py:weighted", "-o", "x.d2s"], 1, "D2S033"),
         (["export", "net_model.py:nothing", "-o", "x.d2s"], 2, "there is no nothing"),
         (["export", "net_model.py:weighted", "--spec", "f32[b, 3]", "--platform", "x",
@@ -125,4 +133,5 @@ def test_mistakes(arguments, code, text, here, capsys):
     assert main(arguments) == code
     said = capsys.readouterr().err
     assert text in said and "Traceback" not in said
-    assert not (here / "x.d2s").exists()
+    assert 'File "' not in said, "they have no place in the user's source"
+    assert not (here / "x.d2s").exists() and not (here / "out.txt.npz").exists()

@@ -93,6 +93,15 @@ def refused(x):
     return "positive" if x > 0 else "negative"
 
 
+def frames(x):
+    return locals()
+
+
+@d2s.to_static(input_spec=[d2s.spec("f32[b]", constraints=("b >= 6", "mod(b, 4) == 0"))])
+def constrained(x):
+    return x * 2
+
+
 def fails(x):
     raise KeyError("no such thing")
 
@@ -286,6 +295,31 @@ def test_a_refusal_is_told(here, capsys):
     assert out.startswith("input 1: ") and "d2s stops: D2S013" in out
 
 
+def test_what_does_not_convert_is_told(here, capsys):
+    assert run("verify", "model.py:frames", "--spec", "f32") == 1
+    err = capsys.readouterr().err
+    assert err.startswith("D2S003: `locals()`") and "return locals()" in err
+
+
+def test_sizes_of_the_function_s_own_specifications(here, capsys):
+    assert run("inspect", "model.py:specified", "--size", "b=8", "--show", "jaxpr") == 0
+    assert "a:f32[8,3] b:f32[8]" in capsys.readouterr().out
+
+
+def test_sizes_that_keep_to_constraints(here, capsys):
+    assert run("verify", "model.py:constrained", "--runs", "3") == 0
+    assert run("inspect", "model.py:constrained", "--show", "jaxpr") == 0
+    assert "f32[8]" in capsys.readouterr().out
+
+
+def test_codes_as_data(capsys):
+    assert run("explain", "D2S010", "--format", "json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["code"] == "D2S010" and "Write instead" in found["text"]
+    assert run("explain", "--format", "json") == 0
+    assert json.loads(capsys.readouterr().out)["D2S010"] == found["meaning"]
+
+
 def test_a_plain_function_that_does_not_end(here, capsys):
     arguments = ["--spec", "i32", "--runs", "2", "--seconds", "0.5", "--seed", "3"]
     assert run("verify", "model.py:endless", *arguments) in (0, 2)
@@ -324,6 +358,12 @@ def test_seeds_are_repeatable(here, capsys):
         (["verify", "model.py:f", "--spec", "f32", "--runs", "0"], "--runs must be at least 1"),
         (["verify", "model.py:f", "--spec", "f32", "--runs", "x"], "invalid int value"),
         (["inspect", "model.py:f", "--show", "all"], "invalid choice"),
+        (["inspect", "model.py:f", "--spec", "f32[b]", "--size", "q=3"], "no specification has a"),
+        (["verify", "model.py:f", "--spec", "f32[b]", "--size", "q=3"], "there is b"),
+        (["verify", "model.py:f", "--spec", "f32", "--seconds", "-1"], "--seconds must be"),
+        (["verify", "model.py:f", "--spec", "f32", "--seconds", "inf"], "--seconds must be"),
+        (["verify", "model.py:f", "--spec", "f32", "--seed", "-1"], "--seed must not be"),
+        (["explain", "D2S010", "--format", "html"], "--format html is for functions"),
     ],
     ids=" ".join,
 )

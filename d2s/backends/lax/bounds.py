@@ -93,7 +93,8 @@ class Bound:
 def bound_of(plan: Plan, tested: Region, limit: int | None) -> Bound:
     has_gradient = any(jnp.issubdtype(j.type.dtype, jnp.inexact) for j in plan.carried)
     is_ours = has_gradient and not (plan.region.effects or tested.effects)
-    is_ours = is_ours and "nan" not in settings.checks()  # which jax puts into its own loops only
+    # jax puts its checks into its own loops only
+    is_ours = is_ours and settings.NAN not in settings.checks()
     # inside of `jax.shard_map` jax's own loop keeps track of what differs between devices
     is_ours = is_ours and not any(j.type.varies for j in plan.carried)
     if limit is None and is_ours:

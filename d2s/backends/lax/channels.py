@@ -602,6 +602,10 @@ def raise_at(error: BaseException, site: Site) -> None:
     exec(code.replace(co_name=site.function, co_qualname=site.function), {"error": error})
 
 
+#: the module that runs the commands of d2s
+COMMANDS = "d2s.cli"
+
+
 def where(error: BaseException | None = None) -> Site:
     """The user's line an exception came from, or the one that is running now."""
     return place(error)[0]
@@ -618,7 +622,8 @@ def place(error: BaseException | None = None) -> tuple[Site, types.CodeType | No
     if found is None:
         frame: types.FrameType | None = sys._getframe(1)
         while frame is not None and not is_user_code(frame.f_code):
-            frame = frame.f_back
+            # whoever started the command line is no user's code
+            frame = None if frame.f_globals.get("__name__") == COMMANDS else frame.f_back
         if frame is None:
             return Site(UNKNOWN, 1, UNKNOWN), None
         found = frame.f_code, frame.f_lineno, frame.f_lasti

@@ -13,6 +13,7 @@ from typing import Any
 
 import jax
 
+from d2s import settings
 from d2s.backends.lax import channels, printing
 from d2s.backends.lax.building import build, tracing
 from d2s.backends.lax.channels import Failures
@@ -30,12 +31,12 @@ from d2s.backends.lax.nans import checked
 from d2s.backends.lax.needs import needs_value
 from d2s.backends.lax.reach import Reach
 from d2s.backends.lax.reader import MISS, missed
-from d2s.backends.lax.reasons import other_types, spans, why
+from d2s.backends.lax.reasons import Labels, labels, leaf_names, other_types, why
 from d2s.backends.lax.regions import is_tracer_error
 from d2s.backends.lax.results import Call
 from d2s.backends.lax.state import Taken, no_array
 from d2s.backends.lax.twins import Restart
-from d2s.errors import Error, StagingError, hide_own_frames
+from d2s.errors import Error, NanFound, StagingError, hide_own_frames, wrong_option
 from d2s.modes import Modes, is_eager
 from d2s.options import PLAIN, Options
 from d2s.recursion import deep
@@ -73,8 +74,8 @@ class Compiled(Inspected):
         self._reach = Reach(self.function)
         self._edge = edge(self.function, len(self.bound), list(self.keywords), options)
         self._cache = CacheInfo(self._name)
-        #: the keys of the last graphs
-        self._built: deque[tuple[Any, ...]] = deque(maxlen=32)
+        #: what the last graphs were built for
+        self._built: deque[Labels] = deque(maxlen=32)
         self._lock = threading.RLock()
         #: arguments are used as they come
         self._is_direct = not (self._edge or self.bound or self.keywords)
@@ -168,7 +169,24 @@ class Compiled(Inspected):
         return self._call_any(args, kwargs)
 
     def _inside(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Called while another graph is built, it is a part of that."""
+        """Called while another graph is built, it is a part of that, with its own settings."""
+        asked = self.options
+        self._refuse_inside()
+        checks = asked.checks if "checks" in asked.given else None
+        with settings.within(max_iterations=asked.max_iterations, loops=asked.loops, checks=checks):
+            value = self._part(args, kwargs)
+        return value if self._edge is None else self._edge.leave(value)
+
+    def _refuse_inside(self) -> None:
+        """A graph is checked for NaN as a whole, or not at all."""
+        if settings.NAN in self.options.checks and settings.NAN not in settings.checks():
+            raise wrong_option(
+                f'checks="nan" of {self._name} does not hold inside the graph of another function',
+                'checks="nan" for the function that is called from outside, which checks all of it',
+            )
+
+    def _part(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run the function on the twins of the graph that is built."""
         twins = channels.twins()
         if twins is None:
             return self.function(*args, **kwargs)
@@ -186,11 +204,13 @@ class Compiled(Inspected):
         if self in tracing.running:
             # a recursion is part of the graph being built
             return self.function(*map(unmarked, args), **unmarked_values(kwargs))
+        changed = ""
         for _ in range(_RESTARTS):
             taken = self._take(args, kwargs)
             key = self._key(taken)
             entry = self._entries.get(key)
             if entry is None or not entry.is_current():
+                changed = changed or ("" if entry is None else entry.changed())
                 with self._lock:
                     if self._reach.explore(args, kwargs):
                         self._forget()
@@ -198,12 +218,8 @@ class Compiled(Inspected):
                     entry = self._entries.get(key)
                     if entry is None:
                         self._warn_of_many(key)
-                        known = spans(self.function, args, kwargs, self._reach.pins)
-                        reason = why(self._built, key, known)
-                        entry = self._entries[key] = Entry(
-                            self, key, taken.places, reason, taken.donated
-                        )
-                        entry.arguments = known
+                        entry = self._entries[key] = self._entry(key, taken, len(args), kwargs)
+                        entry.reason = changed or entry.reason
             self._remember(args, kwargs, entry)
             try:
                 with self._lock if entry.calls_back else nullcontext():
@@ -215,6 +231,16 @@ class Compiled(Inspected):
             code="D2S024",
             fix="functions and objects made outside of it",
         )
+
+    def _entry(
+        self, key: tuple[Any, ...], taken: Taken, count: int, kwargs: Mapping[str, Any]
+    ) -> Entry:
+        """An entry for another key; made only when a graph is built."""
+        places = [self._reach.label(place) for place in taken.places]
+        found = labels(key, self.function, count, kwargs, places)
+        made = Entry(self, key, taken.places, why(self._built, found), taken.donated)
+        made.labels, made.leaf_names = found, leaf_names(found)
+        return made
 
     def _warn_of_many(self, key: tuple[Any, ...]) -> None:
         """Say when graph after graph is built: a list that grows with every call is such a case."""
@@ -274,14 +300,10 @@ class Compiled(Inspected):
         self._recent, self._entries, self._numbers = {}, {}, {}
 
     def _run(self, entry: Entry, leaves: Sequence[Any], owners: Any) -> Any:
-        if not entry.is_current():
-            logger.info("%s: something it reads has changed; tracing again", self._name)
-            entry.reason = "something it reads has changed"
-            entry.reset()
+        entry.renew()
         while entry.needed:
             entry, leaves = self._by_value(entry, leaves, entry.needed)
-            if not entry.is_current():
-                entry.reset()
+            entry.renew()
         tracing.owners = owners
         failed: Exception | None = None
         try:
@@ -353,6 +375,8 @@ class Compiled(Inspected):
             inner = entry.by_value[key] = Entry(
                 self, entry.key, entry.places, reason, donated, with_constants
             )
+            names = [name for n, name in enumerate(entry.leaf_names) if n not in positions]
+            inner.labels, inner.leaf_names = entry.labels, names
         rest = [leaf for n, leaf in enumerate(leaves) if n not in positions]
         return inner, rest
 
@@ -360,7 +384,8 @@ class Compiled(Inspected):
         """Make the numbers static whose value was needed; otherwise say what went wrong."""
         if tracing.look is None and any(isinstance(v, jax.ShapeDtypeStruct) for v in leaves):
             raise no_array()
-        staging = isinstance(error, Error) and not isinstance(error, SyntaxError)
+        # a NaN is no reason to build another graph: this one has run
+        staging = isinstance(error, Error) and not isinstance(error, SyntaxError | NanFound)
         if not staging and not is_tracer_error(error):
             raise error
         numbers = _numbers(leaves)
@@ -404,7 +429,7 @@ class Compiled(Inspected):
             "compiler_options": self.options.compiler_options,
             "donate_argnums": tuple(donated),
         }
-        if "nan" in self.options.checks:
+        if settings.NAN in self.options.checks:
             return checked(graph, **options)
         made = jax.jit(graph, **options)
         return made, made
@@ -421,11 +446,11 @@ class Compiled(Inspected):
 
     def _note(self, entry: Entry, inputs: tuple[str, ...]) -> None:
         """Remember that a graph was built, and why."""
-        reason = entry.reason or other_types(entry.inputs, inputs, entry.arguments)
+        reason = entry.reason or other_types(entry.inputs, inputs, entry.leaf_names)
         self._cache.graphs.append(Graph(inputs, reason))
         logger.debug("%s: a graph for (%s): %s", self._name, ", ".join(inputs), reason)
         entry.reason, entry.inputs = "", inputs
-        self._built.append(entry.key)
+        self._built.append(entry.labels)
 
     @property
     def examples(self) -> dict[str, Any] | None:

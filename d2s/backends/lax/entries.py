@@ -15,7 +15,7 @@ from d2s.backends.lax.guards import Guard
 from d2s.backends.lax.inspection import TICKET
 from d2s.backends.lax.reach import Place, Reach
 from d2s.backends.lax.reader import Found, Read, missed, reader, runner, unreadable
-from d2s.backends.lax.reasons import Span
+from d2s.backends.lax.reasons import Labels
 from d2s.backends.lax.results import Build, Write
 from d2s.backends.lax.watch import Watch
 from d2s.options import Options
@@ -93,8 +93,9 @@ class Entry:
         #: why the next graph is built; empty when only the types of the leaves are others
         self.reason = reason
         self.inputs: tuple[str, ...] = ()
-        #: the arguments behind its key and leaves; None where leaves are left out
-        self.arguments: list[Span] | None = None
+        #: the parts of its key by name, and the names of its leaves
+        self.labels: Labels = {}
+        self.leaf_names: list[str] = []
         #: leaves whose memory the graph may use
         self.donated = donated
         #: positions of Python numbers whose value turned out to be needed
@@ -128,6 +129,17 @@ class Entry:
             if not guard.holds():
                 return False
         return True
+
+    def changed(self) -> str:
+        """What is not any more what it was, by its name."""
+        found = (guard.changed() for guard in self.guards if not guard.holds())
+        return next(found, "something it reads has changed")
+
+    def renew(self) -> None:
+        """Build anew what was built from something else; the reason is what has changed."""
+        if not self.is_current():
+            self.reason = self.changed()
+            self.reset()
 
     def watch(self, outside: Watch) -> None:
         """A graph was built from all this."""

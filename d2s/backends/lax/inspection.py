@@ -13,9 +13,10 @@ import numpy as np
 from d2s import conversion, record, report
 from d2s.backends.lax.dtypes import type_of
 from d2s.backends.lax.printing import Asked
+from d2s.backends.lax.samples import LARGEST
 from d2s.errors import boundary, wrong_option
 from d2s.observing import Watched, observed
-from d2s.specs import Spec
+from d2s.specs import Spec, sizes_for
 from d2s.static import StaticFunction, is_wrapper
 
 #: how many inputs of a graph that prints come before its leaves
@@ -211,13 +212,18 @@ def looked(look: Callable[..., Any], entry: Any, leaves: Sequence[Any]) -> Any:
 
 def structs(value: Any, sizes: Mapping[str, int] | None = None, default: int = SIZE) -> Any:
     """An argument with the specifications in it as JAX's own."""
+    sizes = sizes_for(value, sizes or {}, (default, *range(1, LARGEST)))
+    return _structs(value, sizes, default)
+
+
+def _structs(value: Any, sizes: Mapping[str, int], default: int) -> Any:
     if isinstance(value, Spec):
-        sized = value.with_sizes(sizes or {}, default)
+        sized = value.with_sizes(sizes, default)
         return jax.ShapeDtypeStruct(sized.shape, jnp.dtype(sized.dtype))
     if type(value) in (list, tuple):
-        return type(value)(structs(part, sizes, default) for part in value)
+        return type(value)(_structs(part, sizes, default) for part in value)
     if type(value) is dict:
-        return {key: structs(part, sizes, default) for key, part in value.items()}
+        return {key: _structs(part, sizes, default) for key, part in value.items()}
     return value
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 from jax._src import source_info_util
 from jax.experimental import checkify
 
@@ -20,17 +21,32 @@ def checked(graph: Callable[..., Any], **options: Any) -> tuple[Any, Callable[..
     def run(*leaves: Any) -> Any:
         error, result = jitted(*leaves)
         if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree_util.tree_leaves(error)):
-            return result  # inside a transformation nobody can be told
-        found: Any = error.get_exception()
-        if found is not None:
-            raise NanFound(
-                f"`{found.prim}` made a NaN",
-                site=_site(found.traceback_info),
-                fix="a guard of the operand, or a look at its values with .watch(...)",
-            )
+            # inside a transformation only a callback knows, lane by lane
+            jax.debug.callback(lambda error, *leaves: _tell(error, leaves), error, *leaves)
+        else:
+            _tell(error, leaves)
         return result
 
     return jitted, run
+
+
+def _tell(error: Any, leaves: Sequence[Any]) -> None:
+    """Raise what the checks have found."""
+    found: Any = error.get_exception()
+    if found is None:
+        return
+    what, fix = "made a NaN", "a guard of the operand, or a look at its values with .watch(...)"
+    if any(map(_has_nan, leaves)):
+        what, fix = "gave a NaN; there is one in the input already", "an input without NaN"
+    raise NanFound(f"`{found.prim}` {what}", site=_site(found.traceback_info), fix=fix)
+
+
+def _has_nan(leaf: Any) -> bool:
+    """Whether an input is known to hold a NaN; its memory may be the graph's, its value jax's."""
+    if isinstance(leaf, jax.core.Tracer) or (isinstance(leaf, jax.Array) and leaf.is_deleted()):
+        return False
+    is_inexact = jnp.issubdtype(jnp.result_type(leaf), jnp.inexact)
+    return is_inexact and bool(jnp.isnan(leaf).any())
 
 
 def _site(traceback: Any) -> Site | None:

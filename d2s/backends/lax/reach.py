@@ -113,6 +113,19 @@ class Reach:
             self.pins = dict(self.pinned)
         return is_new
 
+    def label(self, place: Place) -> str:
+        """What a user calls a place."""
+        if isinstance(place.owner, types.FunctionType):
+            return f"the defaults of {place.owner.__qualname__}"
+        if place.name is not None:
+            return place.name
+        for function in self._met.values():
+            cells = function.__closure__ or ()
+            for name, cell in zip(function.__code__.co_freevars, cells, strict=True):
+                if cell is place.owner:
+                    return name
+        return "a variable of an enclosing function"
+
     def meets(self, function: types.FunctionType) -> bool:
         """A function is called while the graph is built; whether it brings something new."""
         if id(function) in self._met:

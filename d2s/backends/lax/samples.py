@@ -8,10 +8,12 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from d2s.specs import Spec
+from d2s.specs import Spec, sizes_for
 
 #: sizes that named dimensions take in turn
 _SIZES = (3, 1, 2, 5, 4)
+#: where the search for sizes that keep to constraints ends
+LARGEST = 129
 
 
 def example(value: Any) -> Any:
@@ -37,7 +39,10 @@ class Generator:
     def next(self, value: Any) -> Any:
         """The arguments of the next run."""
         self._run += 1
-        self._sizes = dict(self._fixed)
+        turn = self._run % len(_SIZES)
+        self._sizes = sizes_for(
+            value, self._fixed, (*_SIZES[turn:], *_SIZES[:turn], *range(6, LARGEST))
+        )
         return self._value(value)
 
     def _value(self, value: Any) -> Any:

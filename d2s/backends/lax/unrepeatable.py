@@ -31,7 +31,7 @@ _FUNCTIONS = {
     "nt.urandom": _KEYED.format("bits(key)"),
     "posix.getrandom": _KEYED.format("bits(key)"),
     "builtins.input": "the text read outside and passed in",
-    "builtins.breakpoint": "`d2s.use_backend('python')` around the call, to debug it",
+    "builtins.breakpoint": '`with d2s.mode("eager")` around the call, to debug it',
     "_io.open": _FILE,
     "io.open": _FILE,
     "datetime.now": _TIME,

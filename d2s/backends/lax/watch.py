@@ -318,7 +318,7 @@ class Watch:
     def guard(self) -> Guard | None:
         """What asks the same on every call of a static function; None if nothing can change."""
         held = self._names, self._functions, self._snapshots
-        return Guard(*held) if any(held) else None
+        return Guard(*held, self._variables) if any(held) else None
 
     def label(self, owner: Any) -> str:
         """What a user calls the thing that changed."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from d2s.backends.lax import channels
 from d2s.backends.lax.saving.sites import here
+from d2s.constraints import refuse_strangers
 from d2s.errors import Error, StagingError
 from d2s.specs import Spec, spec
 
@@ -25,6 +26,7 @@ class Symbols:
     def __init__(self, given: Sequence[Any]) -> None:
         found = list(_specs(given))
         constraints = tuple(dict.fromkeys(c for one in found for c in one.constraints))
+        refuse_strangers(constraints, (name for one in found for name in one.names))
         self._scope = _scope(constraints)
         self._count = 0
         self._known: dict[str, Any] = {}
