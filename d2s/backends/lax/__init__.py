@@ -165,6 +165,7 @@ class LaxBackend(PythonBackend):
         return maybe.value
 
     def quoted(self, value: Any, how: str) -> Any:
+        value = texts.with_sizes(value)
         if not has_traced(value) or channels.current() is None:
             return super().quoted(value, how)
         return texts.Quote(value, how, channels.root().quotes)
@@ -176,6 +177,7 @@ class LaxBackend(PythonBackend):
         return texts.checked(text) if isinstance(text, str) else text
 
     def percent(self, template: Any, values: Any) -> Any:
+        values = texts.with_sizes(values) if isinstance(template, str) else values
         if isinstance(template, str) and has_traced(values):
             return texts.of(values, "%", template)
         return template % values
@@ -233,6 +235,7 @@ class LaxBackend(PythonBackend):
         makes_text = of_text(function)
         if makes_text is not None:
             args = tuple(list(a) if isinstance(a, Iterator) else a for a in args)
+            args, kwargs = texts.with_sizes((args, kwargs))
             if has_traced([args, kwargs]):
                 return makes_text(*args, **kwargs)
         return function(*args, **kwargs)

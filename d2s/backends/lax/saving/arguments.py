@@ -33,6 +33,13 @@ class Arguments:
         #: of each input of the graph its name, or None for state
         self.order = [str(e[1]) if e[0] == "given" else None for e in tree["inputs"]]
         self._leaves = [_Leaf(*entry[1:]) for entry in tree["inputs"] if entry[0] == "given"]
+        #: named dimensions: the leaf and the axis that tell their sizes
+        self._named = {
+            size: (n, axis)
+            for n, leaf in reversed([*enumerate(self._leaves)])
+            for axis, size in enumerate(leaf.spec.shape)
+            if isinstance(size, str)
+        }
         #: numbers of the lists, dicts and objects among them
         self.owners: set[int] = set()
         self._slots = [(str(name), part, inner) for name, part, inner in tree["arguments"]]
@@ -75,6 +82,15 @@ class Arguments:
             made(tree[1])()
         elif kind != "same":
             raise ValueError(f"there is no kind {kind!r}")
+
+    @property
+    def names(self) -> set[str]:
+        """The named dimensions."""
+        return {*self._named}
+
+    def sizes(self, leaves: list[Any]) -> dict[str, Any]:
+        """The sizes of named dimensions in the leaves of a call."""
+        return {name: leaves[n].shape[axis] for name, (n, axis) in self._named.items()}
 
     @property
     def spec(self) -> dict[str, Any]:

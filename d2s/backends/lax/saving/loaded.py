@@ -16,6 +16,7 @@ from d2s.backends.lax.dtypes import Type, cast
 from d2s.backends.lax.results import outside
 from d2s.backends.lax.saving import exceptions, outcomes
 from d2s.backends.lax.saving.arguments import Arguments, spec_of
+from d2s.backends.lax.saving.outcomes import Ended
 from d2s.backends.lax.saving.sites import here
 from d2s.deploy.trees import Json, made
 from d2s.errors import Error, hide_own_frames
@@ -137,7 +138,7 @@ class Method:
             raise ValueError("the graph has other results than the manifest says")
         if len(self._order) + len(self._constants) != len(exported.in_avals):
             raise ValueError("the graph has other arguments than the manifest says")
-        special = outcomes.leaves(self._count, self._arguments.owners)
+        special = outcomes.leaves(self._count, self._arguments.owners, self._arguments.names)
         self._build = made(tree["result"], special)
         self._shown = outcomes.positions(tree["result"], special)
         self._writes = [
@@ -150,15 +151,15 @@ class Method:
     def __call__(self, owner: Loaded, *args: Any, **kwargs: Any) -> Any:
         try:
             leaves, owners = self._arguments.leaves(args, kwargs)
-            outs = self._outs(owner.state, leaves)
+            call = Ended(self._outs(owner.state, leaves), owners, self._arguments.sizes(leaves))
             if self._writes:
                 twins = channels.twins()
                 inside = twins is not None and twins.number(owner.state) is not None
-                new = {name: value(outs, owners) for name, value in self._writes}
+                new = {name: value(call) for name, value in self._writes}
                 if not inside:
                     new = {name: outside(value) for name, value in new.items()}
                 owner.state.update(new)
-            return self._finish(outs, owners)
+            return self._finish(call)
         except Exception as error:
             hide_own_frames(error)
             raise
@@ -166,9 +167,9 @@ class Method:
     def functional(self, state: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
         """The result and the new state."""
         leaves, owners = self._arguments.leaves(args, kwargs)
-        outs = self._outs(state, leaves)
-        new = {**state, **{name: value(outs, owners) for name, value in self._writes}}
-        return self._finish(outs, owners), new
+        call = Ended(self._outs(state, leaves), owners, self._arguments.sizes(leaves))
+        new = {**state, **{name: value(call) for name, value in self._writes}}
+        return self._finish(call), new
 
     def _outs(self, state: Mapping[str, Any], leaves: list[Any]) -> list[Any]:
         try:
@@ -198,12 +199,12 @@ class Method:
             raise _refused_shape(self.name, error.__cause__ or error) from None
         return outs
 
-    def _finish(self, outs: list[Any], owners: Mapping[int, Any]) -> Any:
+    def _finish(self, call: Ended) -> Any:
         for change in self._changes:
-            change(outs, owners)
+            change(call)
         if self._has_code:
-            self._check(outs)
-        return self._build(outs, owners)
+            self._check(call.outs)
+        return self._build(call)
 
     def _check(self, outs: list[Any]) -> None:
         code, rest = outs[self._count], iter(outs[self._count + 1 :])

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import operator
+import sys
+import types
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import jax
 import jax.export
 import jax.numpy as jnp
 import numpy as np
+from jax._src.export.shape_poly import _DimExpr
+from jax.errors import InconclusiveDimensionOperation
 
 from d2s.backends.lax import channels
+from d2s.backends.lax.dtypes import is_symbolic
 from d2s.backends.lax.saving.sites import here
 from d2s.errors import Error, StagingError
+from d2s.libraries import is_library_file
 from d2s.specs import Spec, spec
 
 _TYPES = (int, float, complex)
@@ -103,11 +110,82 @@ def _specs(value: Any) -> Iterator[Spec]:
             yield from _specs(part)
 
 
+# -- comparisons ----------------------------------------------------------------------------------
+
+
+def _is_equal(one: Any, other: Any) -> bool:
+    """Whether two sizes are equal, if that is certain."""
+    if _EQUAL(one, other):
+        return True
+    if not (is_symbolic(other) or isinstance(other, int | np.integer)):
+        return False
+    for differs in (operator.gt, operator.lt):
+        with suppress(InconclusiveDimensionOperation):
+            if differs(one, other):
+                return False
+    raise InconclusiveDimensionOperation(
+        f"Symbolic dimension comparison '{one}' == '{other}' is inconclusive."
+    )
+
+
+_SIZES: Any = _DimExpr
+_EQUAL, _UNEQUAL, _HASH = _SIZES.__eq__, _SIZES.__ne__, _SIZES.__hash__
+#: parts of d2s that look up for the program, and that compare for it
+_LOOK_UP = ("d2s.backends.lax", "d2s.backends.lax.membership")
+_COMPARE = ("d2s.ops", "d2s.backends.python", *_LOOK_UP)
+
+
+def _asks_for_itself(frame: types.FrameType) -> bool:
+    """Whether jax or d2s compares, for which "not known to be equal" is an answer."""
+    name = frame.f_globals.get("__name__") or ""
+    return name.partition(".")[0] in ("jax", "d2s") and name not in _COMPARE
+
+
+def _may_look_up(frame: types.FrameType) -> bool:
+    """Whether a table is asked that keeps what was made for this very size: a library's."""
+    is_ours = frame.f_globals.get("__name__") in _LOOK_UP
+    return not is_ours and is_library_file(frame.f_code.co_filename)
+
+
+@contextmanager
+def _decided() -> Iterator[None]:
+    """A program that compares sizes, or asks for their truth, gets what is certain or an error.
+
+    jax says that sizes differ where it does not know, because it looks for them in tables, and
+    takes each of them for true. A graph that was built by that would be wrong for some sizes.
+    """
+
+    def equal(one: Any, other: Any) -> bool:
+        return (_EQUAL if _asks_for_itself(sys._getframe(1)) else _is_equal)(one, other)
+
+    def unequal(one: Any, other: Any) -> bool:
+        return not (_EQUAL if _asks_for_itself(sys._getframe(1)) else _is_equal)(one, other)
+
+    def truth(one: Any) -> bool:
+        name = sys._getframe(1).f_globals.get("__name__") or ""
+        return name.partition(".")[0] == "jax" or not _is_equal(one, 0)
+
+    def key(one: Any) -> int:
+        if _may_look_up(sys._getframe(1)):
+            return int(_HASH(one))
+        raise InconclusiveDimensionOperation(
+            f"Symbolic dimension '{one}' is looked up in a set or dict"
+        )
+
+    _SIZES.__eq__, _SIZES.__ne__, _SIZES.__bool__, _SIZES.__hash__ = equal, unequal, truth, key
+    try:
+        yield
+    finally:
+        _SIZES.__eq__, _SIZES.__ne__, _SIZES.__hash__ = _EQUAL, _UNEQUAL, _HASH
+        del _SIZES.__bool__
+
+
 @contextmanager
 def explained() -> Iterator[None]:
     """What jax says of a dimension without a number, in our words."""
     try:
-        yield
+        with _decided():
+            yield
     except Exception as error:
         cause = error.__cause__ if isinstance(error, Error) and error.__cause__ else error
         text = str(cause)

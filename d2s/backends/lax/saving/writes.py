@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from d2s.backends.lax.dtypes import NUMBERS
+from d2s.backends.lax.dtypes import NUMBERS, is_symbolic
 from d2s.backends.lax.keys import exact_key
 from d2s.backends.lax.reach import Place
 from d2s.backends.lax.results import Call, Write
@@ -87,6 +87,12 @@ class Changes:
                 self.numbers.add(at)
             else:
                 raise self._refusal(f"{label} becomes an array")
+        elif is_symbolic(new):
+            raise refusal(
+                f"a call of {self._name} leaves the size of a named dimension in {label}",
+                "the size as an array: jnp.asarray(x.shape[0])",
+                here(),
+            )
         elif type(new) is not type(old):
             raise self._refusal(f"{label} becomes a {type(new).__name__}")
         elif type(old) in (int, float, complex):
@@ -190,7 +196,7 @@ def result_types(graph: Graph) -> list[Any]:
     def special(part: Any) -> Json:
         if isinstance(part, Out):
             seen.append((graph.types[part].shape, graph.types[part].dtype))
-        return "" if isinstance(part, Out | Owner) else None
+        return "" if isinstance(part, Out | Owner) or is_symbolic(part) else None
 
     described(graph.build(outcome(graph)), special, attributes, lambda part: "")
     return seen
@@ -202,6 +208,8 @@ def result_tree(value: Any, graph: Graph, name: str) -> Json:
     def special(part: Any) -> Json:
         if isinstance(part, Out):
             return ["out", int(part)]
+        if is_symbolic(part):
+            return ["size", str(part)]
         if isinstance(part, Owner):
             if is_given(graph.walk.owners[part]):
                 return ["given", int(part)]
