@@ -66,9 +66,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     function = load(arguments.target)
-    args, kwargs = parsed(arguments.specs)
-    if args and arguments.constraints:
-        args = _constrained(args, tuple(arguments.constraints))
+    args, kwargs = _given(parsed(arguments.specs), tuple(arguments.constraints))
     output = Path(arguments.output)
     try:
         if output.suffix != ".mlir":
@@ -110,12 +108,14 @@ def _save(
     )
 
 
-def _constrained(value: Any, constraints: tuple[str, ...]) -> Any:
-    """The specifications with what is known of their dimensions."""
+def _given(value: Any, constraints: tuple[str, ...]) -> Any:
+    """Specifications with what is known of their dimensions; texts as `d2s.save` takes them."""
+    if isinstance(value, str):
+        return repr(value)
     if isinstance(value, Spec):
         return Spec(value.dtype, value.shape, value.name, value.open, constraints)
     if isinstance(value, list | tuple):
-        return type(value)(_constrained(part, constraints) for part in value)
+        return type(value)(_given(part, constraints) for part in value)
     if isinstance(value, dict):
-        return {key: _constrained(part, constraints) for key, part in value.items()}
+        return {key: _given(part, constraints) for key, part in value.items()}
     return value

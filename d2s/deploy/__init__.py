@@ -27,7 +27,8 @@ def save(
     """Write a function, or an object with methods, into one file that runs without its source.
 
     specs      one for each argument: `d2s.spec`, a text like ``"f32[b, 784]"``, ``int`` or
-               ``float`` for a Python number, an example, or containers of those
+               ``float`` for a Python number, an example, a text in quotes (``"'sum'"``), or
+               containers of those; in objects, `d2s.spec` for arrays
     methods    of an object: from the name of each method to its specifications (a list, or a dict
                by name of argument)
     platforms  where it can run: "cpu", "cuda", "rocm", "tpu"

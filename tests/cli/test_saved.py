@@ -98,6 +98,17 @@ def test_constraints_and_types(here, capsys):
     assert "D2S032" in capsys.readouterr().err
 
 
+def test_texts(here, capsys):
+    (here / "net_model.py").write_text("def f(x, how, pair):\n    return x * (how == pair[1])\n")
+    command = ["export", "net_model.py:f", "--spec", "x=f32[n]", "how='up'", "pair=['f32', 'up']"]
+    assert main([*command, "--constraint", "n >= 2", "-o", "f.d2s"]) == 0, capsys.readouterr().err
+    loaded = d2s.load("f.d2s")
+    assert loaded.spec == {"x": "f32[n]", "how": "up", "pair": ["f32[]", "up"]}
+    assert loaded(jnp.ones(3), "up", [jnp.float32(1), "up"]).tolist() == [1, 1, 1]
+    with pytest.raises(d2s.Error, match="D2S032"):
+        loaded(jnp.ones(1), "up", [jnp.float32(1), "up"])
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "text"),
     [

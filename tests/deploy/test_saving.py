@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 import logging
 import os
@@ -496,6 +497,80 @@ def test_wrong_options(options, code, tmp_path):
     with pytest.raises(d2s.Error) as caught:
         d2s.save(lambda x: x, tmp_path / "f", **options)
     assert caught.value.code == code
+
+
+# -- specifications -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", ["d", "f32[2]", "it's", "", "'"])
+def test_a_text_in_quotes_is_the_text(text, tmp_path):
+    def choose(x, how, tree):
+        return (x if how == tree["how"] else -x), how
+
+    loaded = round_trip(tmp_path, choose, "f32[3]", repr(text), {"how": repr(text)})
+    assert loaded.spec["how"] == text
+    value, found = loaded(X[0], text, {"how": text})
+    assert found == text and (value == X[0]).all()
+    with pytest.raises(d2s.Error, match="is a constant"):
+        loaded(X[0], text + "?", {"how": text})
+
+
+def test_a_text_without_quotes_is_refused(tmp_path):
+    with pytest.raises(d2s.Error, match="there is no dtype sum") as caught:
+        round_trip(tmp_path, lambda x, how: x, "f32[3]", "sum")
+    assert caught.value.code == "D2S033" and "\"'sum'\"" in caught.value.fix
+
+
+@dataclasses.dataclass
+class Both:
+    a: object
+    b: object
+
+
+@dataclasses.dataclass(frozen=True)
+class Fixed:
+    a: object
+    b: object
+
+
+class Plain:
+    def __init__(self, a, b):
+        self.a, self.b = a, b
+
+
+@pytest.mark.parametrize("kind", [Both, Fixed, Plain])
+def test_specifications_in_objects(kind, tmp_path):
+    def added(pair, more):
+        return pair.a + pair.b["x"][0] * more["pair"].a
+
+    def arguments(one, two, three):
+        return kind(one, {"x": [two]}), {"pair": kind(three, "text")}
+
+    specs = (d2s.spec(t, constraints="b >= 2") for t in ("f32[b]", "f32[b]", "f32"))
+    loaded = round_trip(tmp_path, added, *arguments(*specs))
+    assert loaded.spec["pair"] == {"a": "f32[b]", "b": {"x": ["f32[b]"]}}
+    for n in (2, 5):
+        values = jnp.arange(n) * 1.0, jnp.ones(n), jnp.float32(3)
+        same(loaded(*arguments(*values)), d2s.to_static(added)(*arguments(*values)))
+    with pytest.raises(d2s.Error, match="'f32\\[3\\]' in a .* is a text there") as caught:
+        round_trip(tmp_path, added, kind("f32[3]", {"x": [X[0]]}), {"pair": kind(X[0], "text")})
+    assert caught.value.code == "D2S033" and caught.value.fix == "d2s.spec('f32[3]')"
+
+
+def test_an_object_that_contains_itself(tmp_path):
+    def double(node):
+        node.a = node.b.a * 2
+        return node.a
+
+    def ring(value):
+        node = Plain(value, None)
+        node.b = node
+        return node
+
+    loaded = round_trip(tmp_path, double, ring(d2s.spec("f32[n]")))
+    node = ring(X[0])
+    same(loaded(node), X[0] * 2)
+    same(node.a, X[0] * 2)
 
 
 # -- without the source ---------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import operator
 import sys
 import types
@@ -18,8 +19,12 @@ from jax.errors import InconclusiveDimensionOperation
 
 from d2s.backends.lax import channels
 from d2s.backends.lax.dtypes import is_symbolic
+from d2s.backends.lax.edge import Wanted
 from d2s.backends.lax.saving.sites import here
-from d2s.errors import Error, StagingError
+from d2s.backends.lax.saving.writes import attributes
+from d2s.backends.lax.state import set_raw
+from d2s.backends.lax.trees import children
+from d2s.errors import Error, StagingError, a
 from d2s.libraries import is_library_file
 from d2s.specs import Spec, spec
 
@@ -43,7 +48,7 @@ class Symbols:
     def argument(self, value: Any, loose: list[Any]) -> Any:
         """A specification, a type of number, or an example, as an argument to trace with."""
         if isinstance(value, str):
-            value = spec(value)
+            value = _read(value)
         if isinstance(value, Spec):
             return self._struct(value)
         if value in _TYPES if isinstance(value, type) else False:
@@ -59,7 +64,24 @@ class Symbols:
             return type(value)(*(self.argument(part, loose) for part in value))
         if type(value) is dict:
             return {key: self.argument(part, loose) for key, part in value.items()}
-        return value
+        return self._filled(value, {}) if any(_within(value, set())) else value
+
+    def _filled(self, value: Any, made: dict[int, Any]) -> Any:
+        """An object with arrays in the place of its specifications; it may contain itself."""
+        if isinstance(value, Spec):
+            return Wanted(self._struct(value))
+        if id(value) in made:
+            return made[id(value)]
+        parts = attributes(value)
+        if parts is not None:
+            new = made[id(value)] = object.__new__(type(value))
+            for name, part in parts.items():
+                set_raw(new, name, self._filled(part, made))
+            return new
+        found = children(value)
+        if found is None:
+            return value
+        return found[1]([self._filled(part, made) for _, part in found[0]])
 
     def _struct(self, wanted: Spec) -> Any:
         if wanted.open:
@@ -97,17 +119,60 @@ def _scope(constraints: tuple[str, ...]) -> Any:
         ) from None
 
 
+def _read(text: str) -> Any:
+    """A specification, or a text that stands in quotes."""
+    if text.strip()[:1] in ("'", '"'):
+        with suppress(ValueError, SyntaxError):
+            value = ast.literal_eval(text.strip())
+            if isinstance(value, str):
+                return value
+    try:
+        return spec(text)
+    except Error as error:
+        fix = f'{error.fix}; or, for the text itself, in quotes: "{text!r}"'
+        raise Error(error.what, code=error.code, site=here(), fix=fix) from None
+
+
 def _specs(value: Any) -> Iterator[Spec]:
     if isinstance(value, str):
-        value = spec(value)
-    if isinstance(value, Spec):
-        yield value
-    elif isinstance(value, list | tuple):
+        value = _read(value)
+    if isinstance(value, list | tuple):
         for part in value:
             yield from _specs(part)
     elif isinstance(value, dict):
         for part in value.values():
             yield from _specs(part)
+    elif not isinstance(value, str):
+        yield from _within(value, set())
+
+
+def _within(value: Any, seen: set[int]) -> Iterator[Spec]:
+    """The specifications in an object, where texts are texts."""
+    if isinstance(value, Spec):
+        yield value
+    if id(value) in seen or isinstance(value, Spec):
+        return
+    seen.add(id(value))
+    own, parts = attributes(value), children(value)
+    inner = [part for _, part in parts[0]] if own is None and parts is not None else []
+    for part in inner if own is None else own.values():
+        if isinstance(part, str) and "[" in part:
+            _refuse_text(part, value)
+        yield from _within(part, seen)
+
+
+def _refuse_text(text: str, owner: Any) -> None:
+    """It looks like an array, and would be a text."""
+    try:
+        spec(text)
+    except Error:
+        return
+    raise Error(
+        f"{text!r} in {a(type(owner))} is a text there and no specification",
+        code="D2S033",
+        site=here(),
+        fix=f"d2s.spec({text!r})",
+    )
 
 
 # -- comparisons ----------------------------------------------------------------------------------
