@@ -96,6 +96,8 @@ def test_constraints_and_types(here, capsys):
     assert main(["run", "w.d2s", "--input", "rows.npy", "by=3.0"]) == 0
     assert main(["run", "w.d2s", "--input", "few.npy", "by=3.0"]) == 1
     assert "D2S032" in capsys.readouterr().err
+    assert main(["inspect", "w.d2s"]) == 0
+    assert "by: float), b >= 4\n" in capsys.readouterr().out
 
 
 def test_texts(here, capsys):

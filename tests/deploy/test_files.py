@@ -180,6 +180,7 @@ def failure(manifest):
 CHANGES = {
     "no methods": lambda m: m.pop("methods"),
     "a method less": lambda m: m["methods"].pop(),
+    "no constraints": lambda m: m.pop("constraints"),
     "no state": lambda m: m["state"].clear(),
     "other shape": lambda m: m["state"]["w"].update(shape=[10**9, 10**9]),
     "negative shape": lambda m: m["state"]["w"].update(shape=[-1]),

@@ -125,14 +125,24 @@ def test_state_can_be_set(tmp_path):
         (lambda state: state.update(w=jnp.ones(4)), r"state\['w'\] does not fit: expected f32"),
         (lambda state: state.update(w=jnp.arange(3)), r"got i32\[3\]"),
         (lambda state: state.pop("w"), "the state has no 'w'"),
+        (lambda state: state.update(v=5), "there is no 'v' in the state"),
+        (lambda state: state.update(w="text"), r"state\['w'\] does not fit: expected f32.*a str"),
+        (lambda state: state.update(w=None), r"state\['w'\] does not fit"),
+        (
+            lambda state: state.update(count=2**40),
+            r"state\['count'\] .* got 1099511627776",
+        ),
+        (lambda state: state.update(count=0.5), r"state\['count'\] .* got a float"),
     ],
 )
 def test_state_that_does_not_fit_is_refused(change, message, tmp_path):
-    loaded = round_trip(tmp_path, Counter(), methods={"scale": [float]})
+    loaded = round_trip(tmp_path, Counter(), methods={"step": ["f32[3]"], "scale": [float]})
     change(loaded.state)
     with pytest.raises(d2s.Error, match=message) as caught:
         loaded.scale(2.0)
-    assert caught.value.code == "D2S032"
+    assert caught.value.code == "D2S032" and "held" not in str(caught.value)
+    with pytest.raises(d2s.Error, match=message):
+        loaded.methods["scale"].functional(loaded.state, 2.0)
 
 
 def test_arguments_are_changed_in_place(tmp_path):
@@ -382,6 +392,8 @@ def test_errors_of_d2s_are_themselves(tmp_path):
 
     loaded = round_trip(tmp_path, power, int)
     assert loaded(5) == 243
+    with pytest.raises(d2s.Error, match="the argument n .* which int32 cannot hold"):
+        loaded(2**40)
     with pytest.raises(d2s.IntegerOverflow):
         loaded(40)
 

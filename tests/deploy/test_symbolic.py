@@ -168,7 +168,9 @@ def test_several_names_and_constraints(tmp_path):
     for b, t in ((3, 1), (9, 2)):
         with pytest.raises(d2s.Error) as caught:
             loaded(jnp.ones((b, t, 4)), jnp.ones((4, 6)))
-        assert caught.value.code == "D2S032"
+        assert caught.value.code == "D2S032" and "t >= 2, b <= 8" in caught.value.fix
+    assert loaded.constraints == ("t >= 2", "b <= 8")
+    assert "t >= 2, b <= 8" in repr(loaded)
 
 
 def test_one_name_is_one_size(tmp_path):

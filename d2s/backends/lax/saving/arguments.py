@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from d2s.backends.lax.keys import exact_key
 from d2s.backends.lax.saving.sites import here
 from d2s.deploy.trees import Json, made
-from d2s.errors import Error
+from d2s.errors import Error, a
 from d2s.specs import Spec
 
 _LISTS: dict[str, Any] = {"list": list, "deque": deque}
@@ -22,6 +22,7 @@ _NUMBERS: dict[str, tuple[type, ...]] = {
     "float": (int, float),
     "complex": (int, float, complex),
 }
+_LIKE_THOSE = "arguments like those that it was saved for: see `.spec`"
 #: stands for an argument that was left at its default when the function was saved
 _DEFAULT = object()
 
@@ -32,7 +33,7 @@ class Arguments:
     def __init__(self, tree: Json) -> None:
         #: of each input of the graph its name, or None for state
         self.order = [str(e[1]) if e[0] == "given" else None for e in tree["inputs"]]
-        self._leaves = [_Leaf(*entry[1:]) for entry in tree["inputs"] if entry[0] == "given"]
+        self._leaves = [Wanted(*entry[1:]) for entry in tree["inputs"] if entry[0] == "given"]
         #: named dimensions: the leaf and the axis that tell their sizes
         self._named = {
             size: (n, axis)
@@ -149,8 +150,10 @@ def _label(name: str, part: int | str | None) -> str:
     return name if part is None else f"{name}[{part}]" if isinstance(part, int) else part
 
 
-class _Leaf:
-    """An array or a number of an argument."""
+class Wanted:
+    """An array or a number, of an argument or of the state."""
+
+    fix = _LIKE_THOSE
 
     def __init__(self, label: str, dtype: str, shape: list[str], number: str | None) -> None:
         self.label, self.number = str(label), number
@@ -175,16 +178,18 @@ class _Leaf:
                 and jnp.issubdtype(self.dtype, _KINDS[kind])
             )
             if not fits:
-                raise self._unfit(label, kind)
-            return jnp.asarray(value, self.dtype)
+                raise self._unfit(label, a(kind))
+            try:
+                return jnp.asarray(value, self.dtype)
+            except OverflowError:
+                raise self._unfit(label, f"{value}, which {self.dtype} cannot hold") from None
         try:
             return jnp.asarray(value)
         except (TypeError, ValueError):
-            raise self._unfit(label, kind) from None
+            raise self._unfit(label, a(kind)) from None
 
-    def _unfit(self, label: str, kind: type) -> Error:
-        what = f"the argument {label} does not fit: expected {self.shown}, got a {kind.__name__}"
-        return _refused(what)
+    def _unfit(self, label: str, got: str) -> Error:
+        return _refused(f"{label} does not fit: expected {self.shown}, got {got}", self.fix)
 
 
 _KINDS: dict[type, Any] = {
@@ -196,7 +201,7 @@ _KINDS: dict[type, Any] = {
 
 
 class _Taken:
-    def __init__(self, leaves: list[_Leaf]) -> None:
+    def __init__(self, leaves: list[Wanted]) -> None:
         self._known = leaves
         self.leaves: list[Any] = [None] * len(leaves)
         self.owners: dict[int, Any] = {}
@@ -204,7 +209,7 @@ class _Taken:
     def take(self, tree: Json, value: Any, label: str) -> None:
         kind = tree[0]
         if kind == "leaf":
-            self.leaves[tree[1]] = self._known[tree[1]].array(value, label)
+            self.leaves[tree[1]] = self._known[tree[1]].array(value, f"the argument {label}")
         elif kind == "constant":
             self._constant(made(tree[1])(), value, label)
         elif kind == "same":
@@ -256,10 +261,5 @@ def spec_of(kind: Any) -> Spec:
     return Spec(str(kind.dtype), shape)
 
 
-def _refused(what: str) -> Error:
-    return Error(
-        what,
-        code="D2S032",
-        site=here(),
-        fix="arguments like those that it was saved for: see `.spec`",
-    )
+def _refused(what: str, fix: str = _LIKE_THOSE) -> Error:
+    return Error(what, code="D2S032", site=here(), fix=fix)

@@ -106,6 +106,7 @@ def parts_of(
         "vjp_order": vjp_order,
         "x64": bool(jax.config.read("jax_enable_x64")),
         "source": source,
+        "constraints": list(symbols.constraints),
         "state": kinds,
         "constants": fixed,
         "methods": described,

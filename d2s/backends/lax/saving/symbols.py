@@ -36,8 +36,8 @@ class Symbols:
 
     def __init__(self, given: Sequence[Any]) -> None:
         found = list(_specs(given))
-        constraints = tuple(dict.fromkeys(c for one in found for c in one.constraints))
-        self._scope = _scope(constraints)
+        self.constraints = tuple(dict.fromkeys(c for one in found for c in one.constraints))
+        self._scope = _scope(self.constraints)
         self._count = 0
         self._known: dict[str, Any] = {}
         for one in found:
