@@ -275,14 +275,17 @@ class LaxBackend(PythonBackend):
     def unconverted(self, function: Any, reason: str, error: BaseException) -> BaseException | None:
         if isinstance(error, Error) or not isinstance(error, jax.errors.TracerBoolConversionError):
             return None
-        name = getattr(function, "__qualname__", repr(function))
+        # an object of a library: what shows itself is all that is in it
+        name = getattr(function, "__qualname__", f"{type(function).__name__}.__call__")
         module = getattr(function, "__module__", "")
         return StagingError(
             f"{module}.{name} needs the truth of a run-time value; d2s did not "
             f"convert it: {reason}",
             code="D2S021",
             site=channels.where(error),
-            fix=f"`@d2s.convert` above the definition of {name}, if it is plain Python",
+            fix=f"`@d2s.convert` above the definition of {name}, if it is plain Python"
+            if hasattr(function, "__qualname__")
+            else "d2s.convert(f) in place of each function f of yours that it holds",
         )
 
     def compile(self, original: Any, options: Options) -> StaticFunction:
