@@ -77,8 +77,10 @@ def spec(text: str, name: str = "", constraints: str | Sequence[str] = ()) -> Sp
     parts = [part.strip() for part in dims.split(",")] if dims and dims.strip() else []
     is_open = bool(parts) and parts[-1] == "..."
     shape = tuple(_dimension(part, text) for part in (parts[:-1] if is_open else parts))
-    known = (constraints,) if isinstance(constraints, str) else tuple(constraints)
-    return Spec(dtype, shape, name, is_open, known)
+    known = (constraints,) if isinstance(constraints, str) else constraints
+    if not isinstance(known, list | tuple) or not all(isinstance(one, str) for one in known):
+        raise wrong_option(f"constraints is {constraints!r}", 'for example "b >= 2"')
+    return Spec(dtype, shape, name, is_open, tuple(known))
 
 
 def _dimension(part: str, text: str) -> int | str:

@@ -66,6 +66,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     function = load(arguments.target)
+    if arguments.constraints and not arguments.specs:
+        raise Mistake("--constraint: the dimensions that it names are those of --spec")
     args, kwargs = _given(parsed(arguments.specs), tuple(arguments.constraints))
     output = Path(arguments.output)
     try:

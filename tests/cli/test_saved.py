@@ -127,6 +127,12 @@ def test_texts(here, capsys):
         (["export", "net_model.py:nothing", "-o", "x.d2s"], 2, "there is no nothing"),
         (["export", "net_model.py:weighted", "--spec", "f32[b, 3]", "--platform", "x",
           "-o", "x.d2s"], 1, "there is no platform"),
+        (["export", "net_model.py:weighted", "--spec", "f32[b, 3]", "--constraint", "b >=",
+          "-o", "x.d2s"], 1, "'b >=' compares no two sizes"),
+        (["export", "net_model.py:weighted", "--spec", "f32[b, 3]", "--constraint", "n >= 2",
+          "-o", "x.d2s"], 1, "names n, and no specification does"),
+        (["export", "net_model.py:weighted", "--constraint", "n >= 2", "-o", "x.d2s"], 2,
+         "those of --spec"),
         (["inspect", "rows.npy"], 1, "D2S061"),
     ],
 )  # fmt: skip

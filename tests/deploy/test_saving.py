@@ -199,11 +199,27 @@ def test_gradients(tmp_path):
     assert twice.shape == (3,)
 
 
-def test_a_gradient_that_was_not_saved(tmp_path):
-    loaded = round_trip(tmp_path, lambda x: x * x, "f32")
-    with pytest.raises(d2s.Error, match="saved without its gradient") as caught:
-        jax.grad(loaded)(1.0)
-    assert caught.value.code == "D2S062"
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_a_gradient_that_was_not_saved(order, tmp_path):
+    loaded = round_trip(tmp_path, lambda x: x**4, "f32", vjp_order=order)
+    gradient = loaded
+    for n in range(order):
+        gradient = jax.grad(gradient)
+        assert gradient(1.0) == [4, 12][n]
+    text = "without its gradient" if not order else f"with vjp_order={order}"
+    for call in (jax.grad(gradient), jax.jit(jax.grad(gradient))):
+        with pytest.raises(d2s.Error, match=f"__call__ was saved {text}") as caught:
+            call(1.0)
+        assert caught.value.code == "D2S062" and f"vjp_order={order + 1}" in caught.value.fix
+
+
+@pytest.mark.parametrize("order", [0, 1])
+def test_there_is_no_forward_mode(order, tmp_path):
+    loaded = round_trip(tmp_path, lambda x: x * x, "f32[3]", vjp_order=order)
+    for use in (jax.jacfwd(loaded), jax.jit(jax.jacfwd(loaded)), jax.hessian(loaded)):
+        with pytest.raises(d2s.Error, match="in reverse mode only") as caught:
+            use(X[0])
+        assert caught.value.code == "D2S062"
 
 
 def test_gradients_of_the_state(tmp_path):
@@ -503,12 +519,24 @@ def test_arguments_that_do_not_fit(args, kwargs, message, tmp_path):
         ({"platforms": ()}, "D2S033"),
         ({"vjp_order": -1}, "D2S033"),
         ({"methods": {"nothing": []}}, "D2S033"),
+        ({"methods": 3}, "D2S033"),
+        ({"methods": {3: []}}, "D2S033"),
+        ({"platforms": 3}, "D2S033"),
+        ({"source": "no"}, "D2S033"),
     ],
 )
 def test_wrong_options(options, code, tmp_path):
     with pytest.raises(d2s.Error) as caught:
         d2s.save(lambda x: x, tmp_path / "f", **options)
     assert caught.value.code == code
+
+
+@pytest.mark.parametrize("path", [3, None, b"f.d2s"])
+def test_what_is_no_path(path):
+    for use in (lambda: d2s.save(lambda x: x, path, "f32"), lambda: d2s.load(path)):
+        with pytest.raises(d2s.Error, match="is no path") as caught:
+            use()
+        assert caught.value.code == "D2S033" and caught.value.site.filename == __file__
 
 
 # -- specifications -------------------------------------------------------------------------------

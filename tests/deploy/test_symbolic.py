@@ -288,7 +288,14 @@ def test_sizes_that_are_needed(function, tmp_path):
     d2s.save(function, tmp_path / "f.d2s", "f32[5, 3]")
 
 
-@pytest.mark.parametrize("constraints", ["b >>= 2", "nonsense", "b", "b >= c +"])
+@pytest.mark.parametrize(
+    "constraints",
+    [
+        *("b >>= 2", "nonsense", "b", "b >= c +", "b >=", ">= 2", "b >= ", "b > 2", "", "3 >= 2"),
+        *("c >= 2", "b >= 2 and b <= 3", "b >= 2, b <= 3", ["b >= 2", "mod(c, 2) == 0"], 3, [3]),
+    ],
+    ids=str,
+)
 def test_constraints_that_are_none(constraints, tmp_path):
     with pytest.raises(d2s.Error) as caught:
         d2s.save(rows, tmp_path / "f", d2s.spec("f32[b, 3]", constraints=constraints))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -17,6 +17,7 @@ from d2s.backends.lax.dtypes import Type, cast
 from d2s.backends.lax.results import outside
 from d2s.backends.lax.saving import exceptions, outcomes
 from d2s.backends.lax.saving.arguments import Arguments, Wanted, spec_of
+from d2s.backends.lax.saving.gradients import Differentiable
 from d2s.backends.lax.saving.outcomes import Ended
 from d2s.backends.lax.saving.sites import here
 from d2s.deploy.trees import Json, made
@@ -166,7 +167,7 @@ class Method:
             (str(name), outcomes.new_value(new, special)) for name, new in tree["writes"]
         ]
         self._changes = [outcomes.change_of(change, special) for change in tree["changes"]]
-        self._call = exported.call if exported.has_vjp() else _without_gradient(exported, self.name)
+        self._call = Differentiable.of(exported, self.name).call
         self._jitted = jax.jit(self._run)
 
     def __call__(self, owner: Loaded, *args: Any, **kwargs: Any) -> Any:
@@ -205,6 +206,15 @@ class Method:
                 code="D2S062",
                 site=here(),
                 fix="jax.lax.map(function, xs), or a function saved with a named dimension",
+            ) from None
+        except TypeError as error:
+            if "forward-mode" not in str(error):
+                raise
+            raise Error(
+                f"{self.name} can be differentiated in reverse mode only",
+                code="D2S062",
+                site=here(),
+                fix="jax.grad, jax.vjp, or the static function itself",
             ) from None
         except ValueError as error:
             if "refining shapes" not in str(error):
@@ -326,25 +336,6 @@ class _Held(Wanted):
 def _wrong_state(what: str, *names: str) -> Error:
     fix = f"state[{names[0]!r}]" if names else "the entries that it had when it was loaded"
     return Error(what, code="D2S032", site=here(), fix=fix)
-
-
-def _without_gradient(exported: jax.export.Exported, name: str) -> Callable[..., Any]:
-    """The graph; whoever wants its gradient is told what it was saved with."""
-
-    @jax.custom_vjp
-    def call(*inputs: Any) -> Any:
-        return exported.call(*inputs)
-
-    def forward(*inputs: Any) -> Any:
-        raise Error(
-            f"{name} was saved without its gradient",
-            code="D2S062",
-            site=here(),
-            fix="d2s.save(..., vjp_order=1)",
-        )
-
-    call.defvjp(forward, lambda *_: ())
-    return call
 
 
 def _fitting(label: str, value: Any, wanted: Any, sizes: dict[str, tuple[int, str]]) -> Any:

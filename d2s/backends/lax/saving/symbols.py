@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
 import sys
 import types
 from collections.abc import Iterator, Sequence
@@ -37,6 +38,9 @@ class Symbols:
     def __init__(self, given: Sequence[Any]) -> None:
         found = list(_specs(given))
         self.constraints = tuple(dict.fromkeys(c for one in found for c in one.constraints))
+        names = {name for one in found for name in one.names}
+        for constraint in self.constraints:
+            _refuse_constraint(constraint, names)
         self._scope = _scope(self.constraints)
         self._count = 0
         self._known: dict[str, Any] = {}
@@ -106,17 +110,34 @@ def _example(kind: type) -> Any:
     return kind(257.0) if kind is not int else int("257")
 
 
+_COMPARISON = re.compile(r"[^<>=]*\S[^<>=]*(?:[<>]=|==)[^<>=]*\S[^<>=]*")
+_NAME = re.compile(r"[^\W\d]\w*")
+_OPERATIONS = {"mod", "floordiv", "max", "min"}
+
+
+def _refuse_constraint(text: str, names: set[str]) -> None:
+    if not _COMPARISON.fullmatch(text):
+        raise _no_constraint(f"the constraint {text!r} compares no two sizes")
+    found = [name for name in _NAME.findall(text) if name not in _OPERATIONS]
+    missing = next((name for name in found if name not in names), None)
+    if missing is not None:
+        raise _no_constraint(f"the constraint {text!r} names {missing}, and no specification does")
+    if not found:
+        raise _no_constraint(f"the constraint {text!r} names no dimension")
+
+
 def _scope(constraints: tuple[str, ...]) -> Any:
     try:
         return jax.export.SymbolicScope(constraints)
     except ValueError as error:
         first = str(error).splitlines()[0]
-        raise Error(
-            f"the constraints {', '.join(map(repr, constraints))} cannot be read ({first})",
-            code="D2S033",
-            site=here(),
-            fix='for example "b >= 2", "t <= 512" or "mod(t, 8) == 0"',
-        ) from None
+        named = ", ".join(map(repr, constraints))
+        raise _no_constraint(f"the constraints {named} cannot be read ({first})") from None
+
+
+def _no_constraint(what: str) -> Error:
+    fix = 'for example "b >= 2", "t <= 512" or "mod(t, 8) == 0"'
+    return Error(what, code="D2S033", site=here(), fix=fix)
 
 
 def _read(text: str) -> Any:
