@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from d2s import deploy
-from d2s.commands.mistakes import Mistake
+from d2s.commands.mistakes import Mistake, from_os
 from d2s.commands.parsers import declare
 from d2s.commands.targets import HELP as TARGETS
 from d2s.commands.targets import add_specs, load
@@ -80,8 +80,8 @@ def run(arguments: argparse.Namespace) -> int:
                 _save(function, beside, args, kwargs, arguments, arguments.platforms[:1])
                 text = deploy.load(beside).hlo()
             output.with_suffix(".mlir").write_text(text, encoding="utf-8")
-    except OSError:
-        raise
+    except OSError as error:
+        raise from_os(error) from error
     except Error as error:
         print(error, file=sys.stderr)
         return 1

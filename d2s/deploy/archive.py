@@ -7,12 +7,14 @@ ever unpacked to disk, and nothing in the file is a program of Python's.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
 import re
 import zipfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -30,29 +32,40 @@ Where = str | os.PathLike[str]
 
 
 def write(path: Where, manifest: dict[str, Any], parts: Mapping[str, bytes]) -> None:
-    """Write all of it, or leave what was there before."""
+    """Write all of it, or leave what was there before; where a link points to."""
     manifest = {**manifest, "checksums": {name: _sum(data) for name, data in parts.items()}}
     head = json.dumps(manifest, indent=1, allow_nan=False).encode()
-    target = Path(path)
+    target = Path(os.path.realpath(path))
     # in the same folder: only there a rename is one step
     beside = target.with_name(f".{target.name}.{os.getpid()}.{os.urandom(4).hex()}")
     try:
+        if target.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         with open(beside, "x+b") as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-                for name, data in {MANIFEST: head, **parts}.items():
-                    # without the time: the same function gives the same file
-                    archive.writestr(zipfile.ZipInfo(name), data)
-                archive.comment = comment = f"d2s {VERSION} sha256:{'0' * 64}".encode()
-            length = file.seek(0, os.SEEK_END) - len(comment)
-            checksum = _sum_of(file, length)
-            file.seek(length)
-            file.write(comment.replace(b"0" * 64, checksum.encode()))
-            file.flush()
-            os.fsync(file.fileno())
+            _fill(file, {MANIFEST: head, **parts})
         os.replace(beside, target)
-    except BaseException:
-        beside.unlink(missing_ok=True)
+    except BaseException as error:
+        with suppress(OSError):
+            beside.unlink()
+        if isinstance(error, OSError) and error.errno is not None:
+            # whoever saves knows nothing of a file beside his own
+            raise type(error)(error.errno, error.strerror, os.fspath(path)) from None
         raise
+
+
+def _fill(file: BinaryIO, parts: Mapping[str, bytes]) -> None:
+    """The zip, with the checksum of all of it at its end, until the disk has it."""
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        for name, data in parts.items():
+            # without the time: the same function gives the same file
+            archive.writestr(zipfile.ZipInfo(name), data)
+        archive.comment = comment = f"d2s {VERSION} sha256:{'0' * 64}".encode()
+    length = file.seek(0, os.SEEK_END) - len(comment)
+    checksum = _sum_of(file, length)
+    file.seek(length)
+    file.write(comment.replace(b"0" * 64, checksum.encode()))
+    file.flush()
+    os.fsync(file.fileno())
 
 
 def read(path: Where) -> tuple[dict[str, Any], dict[str, bytes]]:

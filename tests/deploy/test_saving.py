@@ -702,5 +702,30 @@ def test_a_writer_that_fails_leaves_nothing(tmp_path, monkeypatch):
     assert d2s.load(path)(jnp.float32(1)) == 2
 
 
+def test_a_place_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "folder").mkdir()
+    for name, kind in (
+        ("nothing/f.d2s", FileNotFoundError),
+        ("file/f.d2s", NotADirectoryError),
+        ("folder", IsADirectoryError),
+    ):
+        with pytest.raises(kind) as caught:
+            d2s.save(lambda x: x, tmp_path / name, "f32")
+        assert caught.value.filename == str(tmp_path / name)
+        assert str(caught.value).count("'") == 2
+    assert sorted(p.name for p in tmp_path.rglob("*")) == ["file", "folder"]
+
+
+def test_a_link_stays_a_link(tmp_path):
+    (tmp_path / "versions").mkdir()
+    (tmp_path / "link.d2s").symlink_to("versions/one.d2s")
+    for n in (1, 2):  # the link points to nothing at first
+        d2s.save(lambda x, by=n: x + by, tmp_path / "link.d2s", "f32")
+        assert (tmp_path / "link.d2s").is_symlink()
+        assert d2s.load(tmp_path / "versions" / "one.d2s")(jnp.float32(1)) == 1 + n
+    assert [p.name for p in (tmp_path / "versions").iterdir()] == ["one.d2s"]
+
+
 def test_programs_are_all_here():
     assert len(PROGRAMS) >= 11 and programs.X.shape == (4, 3)
