@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 import json
 import logging
 import os
@@ -19,6 +20,7 @@ import numpy as np
 import pytest
 
 import d2s
+from d2s import deploy
 
 from . import programs
 from .programs import PROGRAMS, Counter, Odd, Stats, Trainer, X
@@ -355,6 +357,18 @@ def test_prints_are_left_out_and_told(tmp_path, caplog, capsys):
     assert capsys.readouterr().out.startswith("x is"), "the function itself prints as before"
 
 
+def test_layouts_are_left_out_and_told(tmp_path, caplog):
+    device = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+    static = d2s.to_static(lambda x: x + 1, in_shardings=device, donate_argnums=0)
+    with caplog.at_level(logging.WARNING, "d2s"):
+        round_trip(tmp_path, static, "f32[n]")
+    told = [record.getMessage() for record in caplog.records]
+    assert ["in_shardings is left out" in told[0], "donate_argnums" in told[1]] == [True, True]
+    caplog.clear()
+    round_trip(tmp_path, lambda x: x + 1, "f32[n]")
+    assert not caplog.records
+
+
 @pytest.mark.parametrize(
     "dtype", ["bool", "int8", "uint32", "float16", "bfloat16", "complex64", "float8_e4m3fn", "int4"]
 )
@@ -510,6 +524,43 @@ def test_arguments_that_do_not_fit(args, kwargs, message, tmp_path):
     with pytest.raises(d2s.Error, match=message) as caught:
         loaded(*args, **kwargs)
     assert caught.value.code == "D2S032" and caught.value.site.filename == __file__
+
+
+def test_defaults_of_arguments_with_a_specification(tmp_path):
+    def f(x, by=2.0, *more, how="up", plus=None, w=X[0]):
+        return (x * by + (0 if plus is None else plus)) * (1 if how == "up" else -1) + w, *more
+
+    text = repr("up")
+    path = tmp_path / "f.d2s"
+    save = functools.partial(deploy.save_named, platforms=["cpu"], vjp_order=0, source=False)
+    save(f, path, ["f32[3]", float], {"how": text, "plus": "f32[3]", "w": "f32[3]"})
+    loaded = d2s.load(path)
+    same(loaded(X[1], plus=X[2], w=X[0])[0], X[1] * 2 + X[2] + X[0])
+    same(loaded(X[1], 3.0, plus=X[2], w=X[0])[0], X[1] * 3 + X[2] + X[0])
+    for call, message in (
+        (lambda: loaded(X[1], plus=X[2]), "missing a required argument: 'w'"),  # an array
+        (lambda: loaded(X[1], w=X[0]), "plus does not fit: .* got a NoneType"),
+        (lambda: loaded(X[1], how="down", plus=X[2], w=X[0]), "how was 'up'"),
+        (lambda: loaded(X[1], 1.0, X[0], plus=X[2], w=X[0]), "takes 0 values in more"),
+    ):
+        with pytest.raises(d2s.Error, match=message) as caught:
+            call()
+        assert caught.value.code == "D2S032"
+
+
+def test_arguments_of_which_there_are_several(tmp_path):
+    def f(x, *rest, **named):
+        return x + rest[0] * rest[1] + named["a"]
+
+    path = tmp_path / "f.d2s"
+    save = functools.partial(deploy.save_named, platforms=["cpu"], vjp_order=0, source=False)
+    save(f, path, ["f32[3]"] * 3, {"a": "f32[3]"})
+    loaded = d2s.load(path)
+    same(loaded(X[0], X[1], X[2], a=X[3]), X[0] + X[1] * X[2] + X[3])
+    for args, kwargs in (((X[0],), {}), ((X[0], X[1]), {"a": X[3]}), ((X[0], X[1], X[2]), {})):
+        with pytest.raises(d2s.Error, match="there is no") as caught:
+            loaded(*args, **kwargs)
+        assert caught.value.code == "D2S032"
 
 
 @pytest.mark.parametrize(

@@ -288,6 +288,15 @@ def test_sizes_that_are_needed(function, tmp_path):
     d2s.save(function, tmp_path / "f.d2s", "f32[5, 3]")
 
 
+def test_reshaped_rows(tmp_path):
+    eights = d2s.spec("f32[b]", constraints="mod(b, 8) == 0")
+    with pytest.raises(d2s.Error, match="divide evenly") as caught:
+        d2s.save(lambda x: x.reshape(-1, 8).sum(1), tmp_path / "f", eights)
+    assert caught.value.code == "D2S063" and "x.reshape(x.shape[0] // 8, 8)" in caught.value.fix
+    d2s.save(lambda x: x.reshape(x.shape[0] // 8, 8).sum(1), tmp_path / "f", eights)
+    assert d2s.load(tmp_path / "f")(jnp.ones(24)).tolist() == [8, 8, 8]
+
+
 @pytest.mark.parametrize(
     "constraints",
     [

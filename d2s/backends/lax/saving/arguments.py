@@ -51,9 +51,9 @@ class Arguments:
                 inspect.Parameter(
                     str(name),
                     list(inspect._ParameterKind)[int(kind)],
-                    default=inspect.Parameter.empty if given or int(kind) in (2, 4) else _DEFAULT,
+                    default=_default(int(kind), given, default),
                 )
-                for name, kind, given in tree["parameters"]
+                for name, kind, given, default in tree["parameters"]
             ]
         )
         #: nothing but arrays by position: most calls look like that
@@ -129,6 +129,7 @@ class Arguments:
         for name, value in bound.arguments.items():
             if self._signature.parameters[name].default is _DEFAULT:
                 raise _refused(f"the argument {name} was left at its default, and got {value!r}")
+        bound.apply_defaults()
         taken = _Taken(self._leaves)
         for name, part, inner in self._slots:
             value = bound.arguments[name]
@@ -144,6 +145,15 @@ class Arguments:
             if len(bound.arguments.get(name, ())) != several.count(name):
                 raise _refused(f"it takes {several.count(name)} values in {name}")
         return taken.leaves, taken.owners
+
+
+def _default(kind: int, given: bool, default: Json) -> Any:
+    """The default of a parameter: its own where it has a specification, else nothing to change."""
+    if kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
+        return inspect.Parameter.empty
+    if not given:
+        return _DEFAULT
+    return inspect.Parameter.empty if default is None else made(default[1])()
 
 
 def _label(name: str, part: int | str | None) -> str:

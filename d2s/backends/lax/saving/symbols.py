@@ -275,13 +275,18 @@ def explained() -> Iterator[None]:
     except Exception as error:
         cause = error.__cause__ if isinstance(error, Error) and error.__cause__ else error
         text = str(cause)
-        is_ours = isinstance(cause, Error)
-        if is_ours or not any(part in text for part in ("_DimExpr", "ymbolic dim")):
+        speaks_of_sizes = any(part in text for part in ("_DimExpr", "ymbolic dim"))
+        if isinstance(cause, Error) or not (
+            isinstance(cause, InconclusiveDimensionOperation) or speaks_of_sizes
+        ):
             raise
+        fix = 'a constraint, d2s.spec("f32[b, 3]", constraints="b >= 2"), or a number for the '
+        if "divide evenly" in text:  # jax does not find that out from constraints
+            fix = "the size in place of -1, x.reshape(x.shape[0] // 8, 8), with a constraint, "
+            fix += 'd2s.spec("f32[b]", constraints="mod(b, 8) == 0"), or a number for the '
         raise StagingError(
             f"the graph needs to know more about a named dimension ({text.splitlines()[0]})",
             code="D2S063",
             site=error.site if isinstance(error, Error) else channels.where(error),
-            fix='a constraint, d2s.spec("f32[b, 3]", constraints="b >= 2"), or a number for the '
-            "dimension",
+            fix=f"{fix}dimension",
         ) from error
