@@ -22,6 +22,7 @@ from d2s.backends.lax.saving.sites import here
 from d2s.backends.lax.saving.traced import Graph, Location, State, is_given
 from d2s.backends.lax.state import attribute_names, getattr_raw, is_twinned
 from d2s.deploy.trees import Json, NotDescribed, described, refusal
+from d2s.errors import a
 
 
 class Out(int):
@@ -126,7 +127,7 @@ class Changes:
 
     def _of_argument(self, write: Write, target: int) -> Json:
         entries = [
-            [described(key), self._tree(build), None if flag is None else int(flag(self._call))]
+            [self._key(key), self._tree(build), None if flag is None else int(flag(self._call))]
             for key, build, flag in write.entries
         ]
         refill = None
@@ -139,7 +140,18 @@ class Changes:
                 "a list or a dict, or the new value as a result",
                 here(),
             )
-        return [target, entries, [described(key) for key in write.gone], refill]
+        return [target, entries, [self._key(key) for key in write.gone], refill]
+
+    def _key(self, key: Any) -> Json:
+        try:
+            return described(key)
+        except NotDescribed:
+            what = "the size of a named dimension" if is_symbolic(key) else a(type(key))
+            raise refusal(
+                f"{self._name} changes an entry of a dict that it is given, whose key is {what}",
+                "texts, numbers, or tuples of those as keys",
+                here(),
+            ) from None
 
     def _tree(self, build: Callable[[Call], Any]) -> Json:
         return result_tree(build(self._call), self._graph, self._name)
