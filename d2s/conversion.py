@@ -111,6 +111,8 @@ def source_of(function: types.FunctionType) -> str:
         return text_of(function, _written.get(function.__code__))
     original = getattr(function, "__wrapped__", function)
     plain = original if is_made_by_d2s(function) else function
+    if plain is not function and is_library_file(plain.__code__.co_filename):
+        return original_source(plain)  # an object of a library, which runs as it is
     return conversion_of(plain).source + "\n"
 
 

@@ -9,7 +9,7 @@ import types
 from typing import Any, cast
 
 from d2s import conversion
-from d2s.errors import ConversionError, hide_own_frames
+from d2s.errors import ConversionError, a, hide_own_frames
 from d2s.libraries import is_library_file
 from d2s.options import PLAIN, Options
 from d2s.recursion import deep
@@ -50,6 +50,14 @@ class StaticFunction:
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else BoundStatic(self, instance)
 
+    def __getattr__(self, name: str) -> Any:
+        """What a module, or another object that is called, has beside its call."""
+        owner = vars(self).get("original")
+        if name.startswith("_") or isinstance(owner, _NO_OBJECTS):
+            what = f"{type(self).__name__!r} object has no attribute {name!r}"
+            raise AttributeError(what, name=name, obj=self)
+        return getattr(owner, name)
+
     @property
     def code(self) -> str:
         return conversion.source_of(self.function)
@@ -62,6 +70,10 @@ class StaticFunction:
 
     def __repr__(self) -> str:
         return f"<static {self.function.__qualname__}>"
+
+
+#: what is called and has nothing of its own to show
+_NO_OBJECTS = (types.NoneType, types.FunctionType, types.MethodType, functools.partial)
 
 
 class BoundStatic:
@@ -175,12 +187,8 @@ def parts(function: Any) -> tuple[types.FunctionType, tuple[Any, ...], dict[str,
         return _calling(function), (), {}
     if isinstance(function, types.FunctionType):
         if not conversion.is_made_by_d2s(function):
-            if is_library_file(function.__code__.co_filename):
-                raise ConversionError(
-                    f"{function.__module__}.{function.__qualname__} belongs to a library",
-                    code="D2S001",
-                    fix="a function of your own that calls it: d2s converts what you hand to it",
-                )
+            if _is_librarys(function):
+                raise _belongs_to_library(function)
             conversion.conversion_of(function)
         return function, (), {}
     if isinstance(function, types.MethodType) or is_static_method(function):
@@ -193,6 +201,8 @@ def parts(function: Any) -> tuple[types.FunctionType, tuple[Any, ...], dict[str,
         return parts(function.original)
     call = type(function).__call__ if callable(function) else None
     if isinstance(call, types.FunctionType | StaticFunction) and not isinstance(function, type):
+        if isinstance(call, types.FunctionType) and _is_librarys(call):
+            return _calling_object(call), (function,), {}
         plain, bound, keywords = parts(call)
         return plain, (*bound, function), keywords
     if isinstance(function, type):
@@ -211,20 +221,49 @@ def parts(function: Any) -> tuple[types.FunctionType, tuple[Any, ...], dict[str,
     )
 
 
+def _belongs_to_library(function: types.FunctionType) -> ConversionError:
+    inner = inspect.unwrap(function)
+    if isinstance(inner, types.FunctionType):
+        what = f"{function.__module__}.{function.__qualname__} belongs to a library"
+    else:
+        # the wrapper holds the object itself; a graph needs to find what is in it
+        what = f"a library made this around {a(type(inner))}"
+    return ConversionError(
+        what,
+        code="D2S001",
+        fix="a function of your own that calls it, such as lambda x: jax.grad(net)(x): d2s "
+        "converts what you hand to it",
+    )
+
+
 def is_wrapper(function: Any) -> bool:
     """Whether a library made this around a function of the user's: `jax.grad(f)`, `jax.jit(f)`."""
     inner = getattr(function, "__wrapped__", None)
     if inner is None or isinstance(function, StaticFunction | types.MethodType | type):
         return False
     own = function if isinstance(function, types.FunctionType) else type(function).__call__
-    if isinstance(own, types.FunctionType) and (
-        conversion.is_made_by_d2s(own) or not is_library_file(own.__code__.co_filename)
-    ):
+    if isinstance(own, types.FunctionType) and not _is_librarys(own):
         return False
     inner = inspect.unwrap(plain(inner))
-    return isinstance(inner, types.FunctionType) and (
-        conversion.is_made_by_d2s(inner) or not is_library_file(inner.__code__.co_filename)
-    )
+    return isinstance(inner, types.FunctionType) and not _is_librarys(inner)
+
+
+def _is_librarys(function: types.FunctionType) -> bool:
+    """Whether a function is a library's own code, which is never converted."""
+    made = conversion.is_made_by_d2s(function)
+    return not made and is_library_file(function.__code__.co_filename)
+
+
+def _calling_object(method: types.FunctionType) -> types.FunctionType:
+    """A function that calls an object of a library: its code runs as it is."""
+    from d2s import ops
+
+    def call(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+        return ops.fn(self)(*args, **kwargs)
+
+    functools.update_wrapper(call, method, updated=())
+    call.__wrapped__ = inspect.unwrap(method)  # type: ignore[attr-defined]
+    return conversion.made_here(cast(types.FunctionType, call))
 
 
 def _calling(wrapper: Any) -> types.FunctionType:

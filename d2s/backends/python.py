@@ -228,8 +228,11 @@ class _Interpreted(StaticFunction):
         return self.function(*self.bound, *args, **{**self.keywords, **kwargs})
 
     def __getattr__(self, name: str) -> Any:
-        text = f"{self!r} has no {name}: on the backend python there is no graph"
-        raise AttributeError(text, name=name, obj=self)
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            text = f"{self!r} has no {name}: on the backend python there is no graph"
+            raise AttributeError(text, name=name, obj=self) from None
 
 
 BACKEND: Backend = PythonBackend()

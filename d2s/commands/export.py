@@ -67,7 +67,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     function = load(arguments.target)
-    args, kwargs = _constrained(parsed(arguments.specs), _constraints(arguments.constraints))
+    if arguments.constraints and not arguments.specs:
+        raise Mistake("--constraint: the dimensions that it names are those of --spec")
+    args, kwargs = _given(parsed(arguments.specs), _constraints(arguments.constraints))
     output = Path(arguments.output)
 
     def export() -> int:
@@ -111,12 +113,14 @@ def _constraints(texts: list[str]) -> tuple[str, ...]:
         raise Mistake(f"--constraint: {error.what}; write {error.fix}") from error
 
 
-def _constrained(value: Any, constraints: tuple[str, ...]) -> Any:
-    """The specifications with what is known of their dimensions."""
+def _given(value: Any, constraints: tuple[str, ...]) -> Any:
+    """Specifications with what is known of their dimensions; texts as `d2s.save` takes them."""
+    if isinstance(value, str):
+        return repr(value)
     if isinstance(value, Spec):
         return Spec(value.dtype, value.shape, value.name, value.open, constraints)
     if isinstance(value, list | tuple):
-        return type(value)(_constrained(part, constraints) for part in value)
+        return type(value)(_given(part, constraints) for part in value)
     if isinstance(value, dict):
-        return {key: _constrained(part, constraints) for key, part in value.items()}
+        return {key: _given(part, constraints) for key, part in value.items()}
     return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import types
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -27,7 +28,8 @@ def save(
     """Write a function, or an object with methods, into one file that runs without its source.
 
     specs      one for each argument: `d2s.spec`, a text like ``"f32[b, 784]"``, ``int`` or
-               ``float`` for a Python number, an example, or containers of those
+               ``float`` for a Python number, an example, a text in quotes (``"'sum'"``), or
+               containers of those; in objects, `d2s.spec` for arrays
     methods    of an object: from the name of each method to its specifications (a list, or a dict
                by name of argument)
     platforms  where it can run: "cpu", "cuda", "rocm", "tpu"
@@ -67,7 +69,14 @@ def _save(
 ) -> None:
     from d2s.backends.lax.saving.export import Given, parts_of
 
-    wanted = (platforms,) if isinstance(platforms, str) else tuple(platforms)
+    _refuse_path(path)
+    if type(source) is not bool:
+        raise _wrong(f"source is {source!r}", "True or False")
+    if isinstance(platforms, str):
+        platforms = (platforms,)
+    elif not isinstance(platforms, Iterable):
+        raise _wrong(f"platforms is {platforms!r}", f"some of {', '.join(PLATFORMS)}")
+    wanted = tuple(platforms)
     for name in wanted:
         if name not in PLATFORMS:
             raise _wrong(f"there is no platform {name!r}", f"some of {', '.join(PLATFORMS)}")
@@ -82,9 +91,9 @@ def _save(
 def _named(methods: Mapping[str, Any] | Iterable[str]) -> list[tuple[str, Any]]:
     if isinstance(methods, str):
         return [(methods, ())]
-    if isinstance(methods, Mapping):
-        return list(methods.items())
-    return [(name, ()) for name in methods]
+    if not isinstance(methods, Iterable) or not all(isinstance(name, str) for name in methods):
+        raise _wrong(f"methods is {methods!r}", 'methods={"step": ["f32[b, 3]"]}')
+    return list(methods.items() if isinstance(methods, Mapping) else ((n, ()) for n in methods))
 
 
 def _method(owner: Any, name: str, specs: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
@@ -103,7 +112,14 @@ def load(path: Where) -> Any:
     """The function or the object in a file; nothing but d2s and jax is needed to run it."""
     from d2s.backends.lax.saving.files import from_parts
 
+    _refuse_path(path)
     return from_parts(path, *archive.read(path))
+
+
+def _refuse_path(path: Any) -> None:
+    """A number would be taken for a file that is open already."""
+    if not isinstance(path, str | os.PathLike):
+        raise _wrong(f"{path!r} is no path", "the name of a file: d2s.save(function, path, *specs)")
 
 
 def _wrong(what: str, fix: str) -> Error:

@@ -1,20 +1,22 @@
 """One file for a saved function: parts by name, checked when it is read, whole when it is written.
 
-A zip without compression. Its comment carries the version of the format and the checksum of the
-manifest; the manifest carries the checksums of all other parts. Nothing is ever unpacked to disk,
-and nothing in the file is a program of Python's.
+A zip without compression. Its comment, which is its end, carries the version of the format and the
+checksum of everything before; the manifest carries the checksums of all other parts. Nothing is
+ever unpacked to disk, and nothing in the file is a program of Python's.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
 import re
 import zipfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from d2s.errors import Error
 
@@ -22,57 +24,85 @@ VERSION = 1
 MANIFEST = "manifest.json"
 #: a manifest describes a function; more than this is no description
 _LONGEST = 1 << 28
-_COMMENT = re.compile(rb"d2s (\d{1,9}) sha256:([0-9a-f]{64})")
+_COMMENT = re.compile(rb"d2s (\d{1,9}) sha256:([0-9a-f]{64})\Z")
+#: no comment is longer
+_END = 100
+_CHUNK = 1 << 20
 Where = str | os.PathLike[str]
 
 
 def write(path: Where, manifest: dict[str, Any], parts: Mapping[str, bytes]) -> None:
-    """Write all of it, or leave what was there before."""
+    """Write all of it, or leave what was there before; where a link points to."""
     manifest = {**manifest, "checksums": {name: _sum(data) for name, data in parts.items()}}
     head = json.dumps(manifest, indent=1, allow_nan=False).encode()
-    target = Path(path)
+    target = Path(os.path.realpath(path))
     # in the same folder: only there a rename is one step
     beside = target.with_name(f".{target.name}.{os.getpid()}.{os.urandom(4).hex()}")
     try:
-        with open(beside, "xb") as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-                for name, data in {MANIFEST: head, **parts}.items():
-                    # without the time: the same function gives the same file
-                    archive.writestr(zipfile.ZipInfo(name), data)
-                archive.comment = f"d2s {VERSION} sha256:{_sum(head)}".encode()
-            file.flush()
-            os.fsync(file.fileno())
+        if target.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        with open(beside, "x+b") as file:
+            _fill(file, {MANIFEST: head, **parts})
         os.replace(beside, target)
-    except BaseException:
-        beside.unlink(missing_ok=True)
+    except BaseException as error:
+        with suppress(OSError):
+            beside.unlink()
+        if isinstance(error, OSError) and error.errno is not None:
+            # whoever saves knows nothing of a file beside his own
+            raise type(error)(error.errno, error.strerror, os.fspath(path)) from None
         raise
+
+
+def _fill(file: BinaryIO, parts: Mapping[str, bytes]) -> None:
+    """The zip, with the checksum of all of it at its end, until the disk has it."""
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        for name, data in parts.items():
+            # without the time: the same function gives the same file
+            archive.writestr(zipfile.ZipInfo(name), data)
+        archive.comment = comment = f"d2s {VERSION} sha256:{'0' * 64}".encode()
+    length = file.seek(0, os.SEEK_END) - len(comment)
+    checksum = _sum_of(file, length)
+    file.seek(length)
+    file.write(comment.replace(b"0" * 64, checksum.encode()))
+    file.flush()
+    os.fsync(file.fileno())
 
 
 def read(path: Where) -> tuple[dict[str, Any], dict[str, bytes]]:
     """The manifest and the parts of a file that is exactly what was written."""
     try:
-        size = os.path.getsize(path)
-        with zipfile.ZipFile(path) as archive:
-            return _checked(archive, size, path)
+        with open(path, "rb") as file:
+            size = _checked_size(file, path)
+            with zipfile.ZipFile(file) as archive:
+                return _checked(archive, size, path)
     except (zipfile.BadZipFile, ValueError, NotImplementedError, RuntimeError, EOFError) as error:
         if isinstance(error, Error):
             raise
         raise broken(path, f"it is no whole file of d2s's ({error})") from None
 
 
-def _checked(
-    archive: zipfile.ZipFile, size: int, path: Where
-) -> tuple[dict[str, Any], dict[str, bytes]]:
-    found = _COMMENT.fullmatch(archive.comment)
+def _checked_size(file: BinaryIO, path: Where) -> int:
+    """The size of a file that nothing was put before, behind or into."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(size - _END, 0))
+    found = _COMMENT.search(file.read())
     if found is None:
         raise broken(path, "it is no whole file of d2s's")
-    version, checksum = int(found[1]), found[2].decode()
+    version = int(found[1])
     if version != VERSION:
         raise broken(
             path,
             f"its format is {version}, and this d2s reads {VERSION}",
             "a d2s of the version that wrote it, or a file saved again with this one",
         )
+    if _sum_of(file, size - len(found[0])) != found[2].decode():
+        raise broken(path, "it was altered")
+    return size
+
+
+def _checked(
+    archive: zipfile.ZipFile, size: int, path: Where
+) -> tuple[dict[str, Any], dict[str, bytes]]:
     infos = archive.infolist()
     names = [info.filename for info in infos]
     plain = all(
@@ -84,11 +114,8 @@ def _checked(
     by_name = dict(zip(names, infos, strict=True))
     if MANIFEST not in by_name or by_name[MANIFEST].file_size > _LONGEST:
         raise broken(path, "it has no manifest")
-    head = archive.read(MANIFEST)
-    if _sum(head) != checksum:
-        raise broken(path, "its manifest was altered")
     try:
-        manifest = json.loads(head)
+        manifest = json.loads(archive.read(MANIFEST))
         checksums = dict(manifest["checksums"])
     except (ValueError, KeyError, TypeError, RecursionError):
         raise broken(path, "its manifest cannot be read") from None
@@ -99,6 +126,16 @@ def _checked(
         if _sum(data) != checksums[name]:
             raise broken(path, f"{name!r} in it was altered")
     return manifest, parts
+
+
+def _sum_of(file: BinaryIO, length: int) -> str:
+    """The checksum of the beginning of a file."""
+    found = hashlib.sha256()
+    file.seek(0)
+    while length and (data := file.read(min(length, _CHUNK))):
+        found.update(data)
+        length -= len(data)
+    return found.hexdigest()
 
 
 def _sum(data: bytes) -> str:

@@ -96,6 +96,19 @@ def test_constraints_and_types(here, capsys):
     assert main(["run", "w.d2s", "--input", "rows.npy", "by=3.0"]) == 0
     assert main(["run", "w.d2s", "--input", "few.npy", "by=3.0"]) == 1
     assert "D2S032" in capsys.readouterr().err
+    assert main(["inspect", "w.d2s"]) == 0
+    assert "by: float), b >= 4\n" in capsys.readouterr().out
+
+
+def test_texts(here, capsys):
+    (here / "net_model.py").write_text("def f(x, how, pair):\n    return x * (how == pair[1])\n")
+    command = ["export", "net_model.py:f", "--spec", "x=f32[n]", "how='up'", "pair=['f32', 'up']"]
+    assert main([*command, "--constraint", "n >= 2", "-o", "f.d2s"]) == 0, capsys.readouterr().err
+    loaded = d2s.load("f.d2s")
+    assert loaded.spec == {"x": "f32[n]", "how": "up", "pair": ["f32[]", "up"]}
+    assert loaded(jnp.ones(3), "up", [jnp.float32(1), "up"]).tolist() == [1, 1, 1]
+    with pytest.raises(d2s.Error, match="D2S032"):
+        loaded(jnp.ones(1), "up", [jnp.float32(1), "up"])
 
 
 @pytest.mark.parametrize(
@@ -119,9 +132,19 @@ def test_constraints_and_types(here, capsys):
         (["export", "net_model.py:weighted", "--spec", "f32[b, 3]", "--constraint", "q >= 2",
           "-o", "x.d2s"], 1, "no specification has a dimension q"),
         (["export", "net_model.py:weighted", "-o", "x.d2s"], 1, "D2S033"),
+        (["export", "net_model.py:weighted", "--spec", "f32[b, 3]", "-o", "no/x.d2s"], 2,
+         "d2s: no/x.d2s: No such file or directory"),
+        (["export", "net_model.py:weighted", "--spec", "f32[b, 3]", "-o", "."], 2,
+         "d2s: .: Is a directory"),
         (["export", "net_model.py:nothing", "-o", "x.d2s"], 2, "there is no nothing"),
         (["export", "net_model.py:weighted", "--spec", "f32[b, 3]", "--platform", "x",
           "-o", "x.d2s"], 1, "there is no platform"),
+        (["export", "net_model.py:weighted", "--spec", "f32[b, 3]", "--constraint", "b >=",
+          "-o", "x.d2s"], 1, "'b >=' compares no two sizes"),
+        (["export", "net_model.py:weighted", "--spec", "f32[b, 3]", "--constraint", "n >= 2",
+          "-o", "x.d2s"], 1, "names n, and no specification does"),
+        (["export", "net_model.py:weighted", "--constraint", "n >= 2", "-o", "x.d2s"], 2,
+         "those of --spec"),
         (["inspect", "rows.npy"], 1, "D2S061"),
     ],
 )  # fmt: skip

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
+import functools
 import json
 import logging
 import os
@@ -18,6 +20,7 @@ import numpy as np
 import pytest
 
 import d2s
+from d2s import deploy
 
 from . import programs
 from .programs import PROGRAMS, Counter, Odd, Stats, Trainer, X
@@ -124,14 +127,24 @@ def test_state_can_be_set(tmp_path):
         (lambda state: state.update(w=jnp.ones(4)), r"state\['w'\] does not fit: expected f32"),
         (lambda state: state.update(w=jnp.arange(3)), r"got i32\[3\]"),
         (lambda state: state.pop("w"), "the state has no 'w'"),
+        (lambda state: state.update(v=5), "there is no 'v' in the state"),
+        (lambda state: state.update(w="text"), r"state\['w'\] does not fit: expected f32.*a str"),
+        (lambda state: state.update(w=None), r"state\['w'\] does not fit"),
+        (
+            lambda state: state.update(count=2**40),
+            r"state\['count'\] .* got 1099511627776",
+        ),
+        (lambda state: state.update(count=0.5), r"state\['count'\] .* got a float"),
     ],
 )
 def test_state_that_does_not_fit_is_refused(change, message, tmp_path):
-    loaded = round_trip(tmp_path, Counter(), methods={"scale": [float]})
+    loaded = round_trip(tmp_path, Counter(), methods={"step": ["f32[3]"], "scale": [float]})
     change(loaded.state)
     with pytest.raises(d2s.Error, match=message) as caught:
         loaded.scale(2.0)
-    assert caught.value.code == "D2S032"
+    assert caught.value.code == "D2S032" and "held" not in str(caught.value)
+    with pytest.raises(d2s.Error, match=message):
+        loaded.methods["scale"].functional(loaded.state, 2.0)
 
 
 def test_arguments_are_changed_in_place(tmp_path):
@@ -188,11 +201,27 @@ def test_gradients(tmp_path):
     assert twice.shape == (3,)
 
 
-def test_a_gradient_that_was_not_saved(tmp_path):
-    loaded = round_trip(tmp_path, lambda x: x * x, "f32")
-    with pytest.raises(d2s.Error, match="saved without its gradient") as caught:
-        jax.grad(loaded)(1.0)
-    assert caught.value.code == "D2S062"
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_a_gradient_that_was_not_saved(order, tmp_path):
+    loaded = round_trip(tmp_path, lambda x: x**4, "f32", vjp_order=order)
+    gradient = loaded
+    for n in range(order):
+        gradient = jax.grad(gradient)
+        assert gradient(1.0) == [4, 12][n]
+    text = "without its gradient" if not order else f"with vjp_order={order}"
+    for call in (jax.grad(gradient), jax.jit(jax.grad(gradient))):
+        with pytest.raises(d2s.Error, match=f"__call__ was saved {text}") as caught:
+            call(1.0)
+        assert caught.value.code == "D2S062" and f"vjp_order={order + 1}" in caught.value.fix
+
+
+@pytest.mark.parametrize("order", [0, 1])
+def test_there_is_no_forward_mode(order, tmp_path):
+    loaded = round_trip(tmp_path, lambda x: x * x, "f32[3]", vjp_order=order)
+    for use in (jax.jacfwd(loaded), jax.jit(jax.jacfwd(loaded)), jax.hessian(loaded)):
+        with pytest.raises(d2s.Error, match="in reverse mode only") as caught:
+            use(X[0])
+        assert caught.value.code == "D2S062"
 
 
 def test_gradients_of_the_state(tmp_path):
@@ -328,6 +357,18 @@ def test_prints_are_left_out_and_told(tmp_path, caplog, capsys):
     assert capsys.readouterr().out.startswith("x is"), "the function itself prints as before"
 
 
+def test_layouts_are_left_out_and_told(tmp_path, caplog):
+    device = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+    static = d2s.to_static(lambda x: x + 1, in_shardings=device, donate_argnums=0)
+    with caplog.at_level(logging.WARNING, "d2s"):
+        round_trip(tmp_path, static, "f32[n]")
+    told = [record.getMessage() for record in caplog.records]
+    assert ["in_shardings is left out" in told[0], "donate_argnums" in told[1]] == [True, True]
+    caplog.clear()
+    round_trip(tmp_path, lambda x: x + 1, "f32[n]")
+    assert not caplog.records
+
+
 @pytest.mark.parametrize(
     "dtype", ["bool", "int8", "uint32", "float16", "bfloat16", "complex64", "float8_e4m3fn", "int4"]
 )
@@ -381,6 +422,8 @@ def test_errors_of_d2s_are_themselves(tmp_path):
 
     loaded = round_trip(tmp_path, power, int)
     assert loaded(5) == 243
+    with pytest.raises(d2s.Error, match="the argument n .* which int32 cannot hold"):
+        loaded(2**40)
     with pytest.raises(d2s.IntegerOverflow):
         loaded(40)
 
@@ -483,6 +526,43 @@ def test_arguments_that_do_not_fit(args, kwargs, message, tmp_path):
     assert caught.value.code == "D2S032" and caught.value.site.filename == __file__
 
 
+def test_defaults_of_arguments_with_a_specification(tmp_path):
+    def f(x, by=2.0, *more, how="up", plus=None, w=X[0]):
+        return (x * by + (0 if plus is None else plus)) * (1 if how == "up" else -1) + w, *more
+
+    text = repr("up")
+    path = tmp_path / "f.d2s"
+    save = functools.partial(deploy.save_named, platforms=["cpu"], vjp_order=0, source=False)
+    save(f, path, ["f32[3]", float], {"how": text, "plus": "f32[3]", "w": "f32[3]"})
+    loaded = d2s.load(path)
+    same(loaded(X[1], plus=X[2], w=X[0])[0], X[1] * 2 + X[2] + X[0])
+    same(loaded(X[1], 3.0, plus=X[2], w=X[0])[0], X[1] * 3 + X[2] + X[0])
+    for call, message in (
+        (lambda: loaded(X[1], plus=X[2]), "missing a required argument: 'w'"),  # an array
+        (lambda: loaded(X[1], w=X[0]), "plus does not fit: .* got a NoneType"),
+        (lambda: loaded(X[1], how="down", plus=X[2], w=X[0]), "how was 'up'"),
+        (lambda: loaded(X[1], 1.0, X[0], plus=X[2], w=X[0]), "takes 0 values in more"),
+    ):
+        with pytest.raises(d2s.Error, match=message) as caught:
+            call()
+        assert caught.value.code == "D2S032"
+
+
+def test_arguments_of_which_there_are_several(tmp_path):
+    def f(x, *rest, **named):
+        return x + rest[0] * rest[1] + named["a"]
+
+    path = tmp_path / "f.d2s"
+    save = functools.partial(deploy.save_named, platforms=["cpu"], vjp_order=0, source=False)
+    save(f, path, ["f32[3]"] * 3, {"a": "f32[3]"})
+    loaded = d2s.load(path)
+    same(loaded(X[0], X[1], X[2], a=X[3]), X[0] + X[1] * X[2] + X[3])
+    for args, kwargs in (((X[0],), {}), ((X[0], X[1]), {"a": X[3]}), ((X[0], X[1], X[2]), {})):
+        with pytest.raises(d2s.Error, match="there is no") as caught:
+            loaded(*args, **kwargs)
+        assert caught.value.code == "D2S032"
+
+
 @pytest.mark.parametrize(
     ("options", "code"),
     [
@@ -490,12 +570,98 @@ def test_arguments_that_do_not_fit(args, kwargs, message, tmp_path):
         ({"platforms": ()}, "D2S033"),
         ({"vjp_order": -1}, "D2S033"),
         ({"methods": {"nothing": []}}, "D2S033"),
+        ({"methods": 3}, "D2S033"),
+        ({"methods": {3: []}}, "D2S033"),
+        ({"platforms": 3}, "D2S033"),
+        ({"source": "no"}, "D2S033"),
     ],
 )
 def test_wrong_options(options, code, tmp_path):
     with pytest.raises(d2s.Error) as caught:
         d2s.save(lambda x: x, tmp_path / "f", **options)
     assert caught.value.code == code
+
+
+@pytest.mark.parametrize("path", [3, None, b"f.d2s"])
+def test_what_is_no_path(path):
+    for use in (lambda: d2s.save(lambda x: x, path, "f32"), lambda: d2s.load(path)):
+        with pytest.raises(d2s.Error, match="is no path") as caught:
+            use()
+        assert caught.value.code == "D2S033" and caught.value.site.filename == __file__
+
+
+# -- specifications -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", ["d", "f32[2]", "it's", "", "'"])
+def test_a_text_in_quotes_is_the_text(text, tmp_path):
+    def choose(x, how, tree):
+        return (x if how == tree["how"] else -x), how
+
+    loaded = round_trip(tmp_path, choose, "f32[3]", repr(text), {"how": repr(text)})
+    assert loaded.spec["how"] == text
+    value, found = loaded(X[0], text, {"how": text})
+    assert found == text and (value == X[0]).all()
+    with pytest.raises(d2s.Error, match="is a constant"):
+        loaded(X[0], text + "?", {"how": text})
+
+
+def test_a_text_without_quotes_is_refused(tmp_path):
+    with pytest.raises(d2s.Error, match="there is no dtype sum") as caught:
+        round_trip(tmp_path, lambda x, how: x, "f32[3]", "sum")
+    assert caught.value.code == "D2S033" and "\"'sum'\"" in caught.value.fix
+
+
+@dataclasses.dataclass
+class Both:
+    a: object
+    b: object
+
+
+@dataclasses.dataclass(frozen=True)
+class Fixed:
+    a: object
+    b: object
+
+
+class Plain:
+    def __init__(self, a, b):
+        self.a, self.b = a, b
+
+
+@pytest.mark.parametrize("kind", [Both, Fixed, Plain])
+def test_specifications_in_objects(kind, tmp_path):
+    def added(pair, more):
+        return pair.a + pair.b["x"][0] * more["pair"].a
+
+    def arguments(one, two, three):
+        return kind(one, {"x": [two]}), {"pair": kind(three, "text")}
+
+    specs = (d2s.spec(t, constraints="b >= 2") for t in ("f32[b]", "f32[b]", "f32"))
+    loaded = round_trip(tmp_path, added, *arguments(*specs))
+    assert loaded.spec["pair"] == {"a": "f32[b]", "b": {"x": ["f32[b]"]}}
+    for n in (2, 5):
+        values = jnp.arange(n) * 1.0, jnp.ones(n), jnp.float32(3)
+        same(loaded(*arguments(*values)), d2s.to_static(added)(*arguments(*values)))
+    with pytest.raises(d2s.Error, match="'f32\\[3\\]' in a .* is a text there") as caught:
+        round_trip(tmp_path, added, kind("f32[3]", {"x": [X[0]]}), {"pair": kind(X[0], "text")})
+    assert caught.value.code == "D2S033" and caught.value.fix == "d2s.spec('f32[3]')"
+
+
+def test_an_object_that_contains_itself(tmp_path):
+    def double(node):
+        node.a = node.b.a * 2
+        return node.a
+
+    def ring(value):
+        node = Plain(value, None)
+        node.b = node
+        return node
+
+    loaded = round_trip(tmp_path, double, ring(d2s.spec("f32[n]")))
+    node = ring(X[0])
+    same(loaded(node), X[0] * 2)
+    same(node.a, X[0] * 2)
 
 
 # -- without the source ---------------------------------------------------------------------------
@@ -585,6 +751,31 @@ def test_a_writer_that_fails_leaves_nothing(tmp_path, monkeypatch):
         d2s.save(lambda x: x + 2, path, "f32")
     assert list(tmp_path.iterdir()) == [path]
     assert d2s.load(path)(jnp.float32(1)) == 2
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "folder").mkdir()
+    for name, kind in (
+        ("nothing/f.d2s", FileNotFoundError),
+        ("file/f.d2s", NotADirectoryError),
+        ("folder", IsADirectoryError),
+    ):
+        with pytest.raises(kind) as caught:
+            d2s.save(lambda x: x, tmp_path / name, "f32")
+        assert caught.value.filename == str(tmp_path / name)
+        assert str(caught.value).count("'") == 2
+    assert sorted(p.name for p in tmp_path.rglob("*")) == ["file", "folder"]
+
+
+def test_a_link_stays_a_link(tmp_path):
+    (tmp_path / "versions").mkdir()
+    (tmp_path / "link.d2s").symlink_to("versions/one.d2s")
+    for n in (1, 2):  # the link points to nothing at first
+        d2s.save(lambda x, by=n: x + by, tmp_path / "link.d2s", "f32")
+        assert (tmp_path / "link.d2s").is_symlink()
+        assert d2s.load(tmp_path / "versions" / "one.d2s")(jnp.float32(1)) == 1 + n
+    assert [p.name for p in (tmp_path / "versions").iterdir()] == ["one.d2s"]
 
 
 def test_programs_are_all_here():

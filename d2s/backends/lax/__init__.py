@@ -168,7 +168,7 @@ class LaxBackend(PythonBackend):
         return maybe.value
 
     def quoted(self, value: Any, how: str) -> Any:
-        value = texts.message(value)
+        value = texts.with_sizes(texts.message(value))
         if not has_traced(value) or channels.current() is None:
             return super().quoted(value, how)
         return texts.Quote(value, how, channels.root().quotes)
@@ -180,6 +180,7 @@ class LaxBackend(PythonBackend):
         return texts.checked(text) if isinstance(text, str) else text
 
     def percent(self, template: Any, values: Any) -> Any:
+        values = texts.with_sizes(values) if isinstance(template, str) else values
         if isinstance(template, str) and has_traced(values):
             return texts.of(values, "%", template)
         return template % values
@@ -239,6 +240,7 @@ class LaxBackend(PythonBackend):
         makes_text = of_text(function)
         if makes_text is not None:
             args = tuple(list(a) if isinstance(a, Iterator) else a for a in args)
+            args, kwargs = texts.with_sizes((args, kwargs))
             if has_traced([args, kwargs]):
                 return makes_text(*args, **kwargs)
         return function(*args, **kwargs)
@@ -279,14 +281,17 @@ class LaxBackend(PythonBackend):
     def unconverted(self, function: Any, reason: str, error: BaseException) -> BaseException | None:
         if isinstance(error, Error) or not isinstance(error, jax.errors.TracerBoolConversionError):
             return None
-        name = getattr(function, "__qualname__", repr(function))
+        # an object of a library: what shows itself is all that is in it
+        name = getattr(function, "__qualname__", f"{type(function).__name__}.__call__")
         module = getattr(function, "__module__", "")
         return StagingError(
             f"{module}.{name} needs the truth of a run-time value; d2s did not "
             f"convert it: {reason}",
             code="D2S021",
             site=channels.where(error),
-            fix=f"`@d2s.convert` above the definition of {name}, if it is plain Python",
+            fix=f"`@d2s.convert` above the definition of {name}, if it is plain Python"
+            if hasattr(function, "__qualname__")
+            else "d2s.convert(f) in place of each function f of yours that it holds",
         )
 
     def compile(self, original: Any, options: Options) -> StaticFunction:

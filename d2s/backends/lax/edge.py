@@ -36,6 +36,17 @@ class Donated:
         self.value = value
 
 
+class Wanted:
+    """Stands for an array that an object will hold, where a graph is looked at and not run."""
+
+    __slots__ = ("value",)
+    # as an array: what holds one is no constant
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, value: jax.ShapeDtypeStruct) -> None:
+        self.value = value
+
+
 def unmarked(value: Any) -> Any:
     """An argument as the user gave it."""
     return value.value if type(value) in (Constant, Donated) else value

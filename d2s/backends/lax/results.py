@@ -21,7 +21,7 @@ import numpy as np
 from d2s.backends.lax.after_failure import at_failure
 from d2s.backends.lax.blame import made_or_returned
 from d2s.backends.lax.channels import Scope
-from d2s.backends.lax.dtypes import NUMBERS, is_dynamic
+from d2s.backends.lax.dtypes import NUMBERS, is_dynamic, is_symbolic
 from d2s.backends.lax.places import EMPTY, Slot, own_dict, slot_names
 from d2s.backends.lax.reach import Place
 from d2s.backends.lax.state import (
@@ -79,7 +79,7 @@ class Results:
             return lambda call: call.owners[number]
         if isinstance(value, jax.Array) or (is_dynamic(value) and type(value) not in NUMBERS):
             return self._out(value)
-        if value is None or type(value) in NUMBERS or type(value) is str:
+        if value is None or type(value) in NUMBERS or type(value) is str or is_symbolic(value):
             return lambda call: value
         if self._outside.knows(value):
             return lambda call: value

@@ -22,7 +22,7 @@ import numpy as np
 
 from d2s.backends.lax import channels
 from d2s.backends.lax.dtypes import fits, is_dynamic
-from d2s.backends.lax.edge import Constant, Donated
+from d2s.backends.lax.edge import Constant, Donated, Wanted
 from d2s.backends.lax.keys import (
     Again,
     Changing,
@@ -112,6 +112,9 @@ class Taken:
             self.key.append(ARRAY)
         else:
             self._opaque(value, given)
+
+    def _wanted(self, value: Any, given: bool) -> None:
+        self._struct(value.value, True)
 
     def _constant(self, value: Any, given: bool) -> None:
         self._opaque(value.value, True)
@@ -384,6 +387,7 @@ def _how(kind: Any, value: Any) -> Any:
         jax.ShapeDtypeStruct: Taken._struct,
         Constant: Taken._constant,
         Donated: Taken._donated,
+        Wanted: Taken._wanted,
         Spec: Taken._specification,
     }
     if kind in exactly:

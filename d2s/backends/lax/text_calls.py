@@ -15,7 +15,7 @@ Call = Callable[..., Any]
 
 def _text(plain: Call, how: str) -> Call:
     def show(*args: Any, **kwargs: Any) -> Any:
-        args = (*map(texts.message, args[:1]), *args[1:])
+        args = (*(texts.with_sizes(texts.message(arg)) for arg in args[:1]), *args[1:])
         if kwargs or not args or not has_traced(args[0]):
             return plain(*args, **kwargs)
         if how == "s" and isinstance(args[0], Text):

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from d2s.backends.lax import channels
+from d2s.backends.lax.dtypes import is_symbolic
 from d2s.backends.lax.trees import Leaf, children, leaves, map_leaves
 from d2s.errors import StagingError
 
@@ -245,6 +246,11 @@ class Later(Leaf):
     number: int
 
 
+def with_sizes(tree: Any) -> Any:
+    """The same with the numbers of named dimensions, which are known when the graph runs."""
+    return map_leaves(lambda leaf: jnp.asarray(leaf) if is_symbolic(leaf) else leaf, tree)
+
+
 def taken(tree: Any, values: list[Any]) -> Any:
     """A text or container without its run-time values, which are added to a list."""
 
@@ -254,7 +260,7 @@ def taken(tree: Any, values: list[Any]) -> Any:
         values.append(leaf)
         return Later(len(values) - 1)
 
-    return map_leaves(take, tree)
+    return map_leaves(take, with_sizes(tree))
 
 
 def filled(tree: Any, values: list[Any]) -> Any:

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from d2s.backends.lax.keys import exact_key
 from d2s.backends.lax.saving.sites import here
 from d2s.deploy.trees import Json, made
-from d2s.errors import Error
+from d2s.errors import Error, a
 from d2s.specs import Spec
 
 _LISTS: dict[str, Any] = {"list": list, "deque": deque}
@@ -22,6 +22,7 @@ _NUMBERS: dict[str, tuple[type, ...]] = {
     "float": (int, float),
     "complex": (int, float, complex),
 }
+_LIKE_THOSE = "arguments like those that it was saved for: see `.spec`"
 #: stands for an argument that was left at its default when the function was saved
 _DEFAULT = object()
 
@@ -32,7 +33,14 @@ class Arguments:
     def __init__(self, tree: Json) -> None:
         #: of each input of the graph its name, or None for state
         self.order = [str(e[1]) if e[0] == "given" else None for e in tree["inputs"]]
-        self._leaves = [_Leaf(*entry[1:]) for entry in tree["inputs"] if entry[0] == "given"]
+        self._leaves = [Wanted(*entry[1:]) for entry in tree["inputs"] if entry[0] == "given"]
+        #: named dimensions: the leaf and the axis that tell their sizes
+        self._named = {
+            size: (n, axis)
+            for n, leaf in reversed([*enumerate(self._leaves)])
+            for axis, size in enumerate(leaf.spec.shape)
+            if isinstance(size, str)
+        }
         #: numbers of the lists, dicts and objects among them
         self.owners: set[int] = set()
         self._slots = [(str(name), part, inner) for name, part, inner in tree["arguments"]]
@@ -43,9 +51,9 @@ class Arguments:
                 inspect.Parameter(
                     str(name),
                     list(inspect._ParameterKind)[int(kind)],
-                    default=inspect.Parameter.empty if given or int(kind) in (2, 4) else _DEFAULT,
+                    default=_default(int(kind), given, default),
                 )
-                for name, kind, given in tree["parameters"]
+                for name, kind, given, default in tree["parameters"]
             ]
         )
         #: nothing but arrays by position: most calls look like that
@@ -75,6 +83,15 @@ class Arguments:
             made(tree[1])()
         elif kind != "same":
             raise ValueError(f"there is no kind {kind!r}")
+
+    @property
+    def names(self) -> set[str]:
+        """The named dimensions."""
+        return {*self._named}
+
+    def sizes(self, leaves: list[Any]) -> dict[str, Any]:
+        """The sizes of named dimensions in the leaves of a call."""
+        return {name: leaves[n].shape[axis] for name, (n, axis) in self._named.items()}
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -112,6 +129,7 @@ class Arguments:
         for name, value in bound.arguments.items():
             if self._signature.parameters[name].default is _DEFAULT:
                 raise _refused(f"the argument {name} was left at its default, and got {value!r}")
+        bound.apply_defaults()
         taken = _Taken(self._leaves)
         for name, part, inner in self._slots:
             value = bound.arguments[name]
@@ -129,12 +147,23 @@ class Arguments:
         return taken.leaves, taken.owners
 
 
+def _default(kind: int, given: bool, default: Json) -> Any:
+    """The default of a parameter: its own where it has a specification, else nothing to change."""
+    if kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
+        return inspect.Parameter.empty
+    if not given:
+        return _DEFAULT
+    return inspect.Parameter.empty if default is None else made(default[1])()
+
+
 def _label(name: str, part: int | str | None) -> str:
     return name if part is None else f"{name}[{part}]" if isinstance(part, int) else part
 
 
-class _Leaf:
-    """An array or a number of an argument."""
+class Wanted:
+    """An array or a number, of an argument or of the state."""
+
+    fix = _LIKE_THOSE
 
     def __init__(self, label: str, dtype: str, shape: list[str], number: str | None) -> None:
         self.label, self.number = str(label), number
@@ -159,16 +188,18 @@ class _Leaf:
                 and jnp.issubdtype(self.dtype, _KINDS[kind])
             )
             if not fits:
-                raise self._unfit(label, kind)
-            return jnp.asarray(value, self.dtype)
+                raise self._unfit(label, a(kind))
+            try:
+                return jnp.asarray(value, self.dtype)
+            except OverflowError:
+                raise self._unfit(label, f"{value}, which {self.dtype} cannot hold") from None
         try:
             return jnp.asarray(value)
         except (TypeError, ValueError):
-            raise self._unfit(label, kind) from None
+            raise self._unfit(label, a(kind)) from None
 
-    def _unfit(self, label: str, kind: type) -> Error:
-        what = f"the argument {label} does not fit: expected {self.shown}, got a {kind.__name__}"
-        return _refused(what)
+    def _unfit(self, label: str, got: str) -> Error:
+        return _refused(f"{label} does not fit: expected {self.shown}, got {got}", self.fix)
 
 
 _KINDS: dict[type, Any] = {
@@ -180,7 +211,7 @@ _KINDS: dict[type, Any] = {
 
 
 class _Taken:
-    def __init__(self, leaves: list[_Leaf]) -> None:
+    def __init__(self, leaves: list[Wanted]) -> None:
         self._known = leaves
         self.leaves: list[Any] = [None] * len(leaves)
         self.owners: dict[int, Any] = {}
@@ -188,7 +219,7 @@ class _Taken:
     def take(self, tree: Json, value: Any, label: str) -> None:
         kind = tree[0]
         if kind == "leaf":
-            self.leaves[tree[1]] = self._known[tree[1]].array(value, label)
+            self.leaves[tree[1]] = self._known[tree[1]].array(value, f"the argument {label}")
         elif kind == "constant":
             self._constant(made(tree[1])(), value, label)
         elif kind == "same":
@@ -240,10 +271,5 @@ def spec_of(kind: Any) -> Spec:
     return Spec(str(kind.dtype), shape)
 
 
-def _refused(what: str) -> Error:
-    return Error(
-        what,
-        code="D2S032",
-        site=here(),
-        fix="arguments like those that it was saved for: see `.spec`",
-    )
+def _refused(what: str, fix: str = _LIKE_THOSE) -> Error:
+    return Error(what, code="D2S032", site=here(), fix=fix)

@@ -32,7 +32,7 @@ from d2s.backends.lax.saving.traced import (
     retyped,
 )
 from d2s.backends.lax.saving.writes import Changes, outcome, result_tree, result_types
-from d2s.deploy.trees import Json, refusal
+from d2s.deploy.trees import Json, NotDescribed, described, refusal
 from d2s.errors import Error
 from d2s.options import PLAIN
 from d2s.static import StaticFunction
@@ -82,18 +82,13 @@ def parts_of(
     with explained(), _settings(source):
         _settle(methods, state)
         constants: dict[str, Any] = {}
-        described: list[Json] = []
+        trees: list[Json] = []
         files: dict[str, bytes] = {}
         for n, method in enumerate(methods):
-            for site in method.graph.prints if method.graph is not None else ():
-                logger.warning(
-                    "%s, line %d: print is left out of the saved function",
-                    os.path.basename(site.filename),
-                    site.line,
-                )
+            _say_what_is_left_out(method)
             exported, tree = _exported(method, state, constants, platforms)
             files[f"methods/{n}.stablehlo"] = _serialized(exported, vjp_order)
-            described.append({**tree, "convention": exported.calling_convention_version})
+            trees.append({**tree, "convention": exported.calling_convention_version})
             if source:
                 files[f"source/{n}.py"] = method.exporter.source.encode()
                 files[f"source/{n}.generated.py"] = method.exporter.code.encode()
@@ -106,11 +101,22 @@ def parts_of(
         "vjp_order": vjp_order,
         "x64": bool(jax.config.read("jax_enable_x64")),
         "source": source,
+        "constraints": list(symbols.constraints),
         "state": kinds,
         "constants": fixed,
-        "methods": described,
+        "methods": trees,
     }
     return manifest, files
+
+
+def _say_what_is_left_out(method: _Method) -> None:
+    for site in method.graph.prints if method.graph is not None else ():
+        place = os.path.basename(site.filename)
+        logger.warning("%s, line %d: print is left out of the saved function", place, site.line)
+    for option in ("in_shardings", "donate_argnums", "donate_argnames", "compiler_options"):
+        if getattr(method.exporter.options, option):
+            what = "%s: %s is left out of the saved function, which takes its arguments as they are"
+            logger.warning(what, method.exporter.function.__qualname__, option)
 
 
 def _exporter(given: Given, state: State) -> Exporter:
@@ -393,12 +399,23 @@ def _written(new: Any) -> Json:
 
 
 def _parameters(method: _Method) -> Json:
-    """The parameters that a call may name, and whether they were given."""
+    """The parameters that a call may name, whether they were given, and their defaults."""
     exporter = method.exporter
     parameters = list(inspect.signature(exporter.function).parameters.values())
     found = []
     for parameter in parameters[len(exporter.bound) :]:
         if parameter.name not in exporter.keywords:
             given = any(parameter.name == name for name, _ in method.slots)
-            found.append([parameter.name, int(parameter.kind), given])
+            default = _default(parameter) if given else None
+            found.append([parameter.name, int(parameter.kind), given, default])
     return found
+
+
+def _default(parameter: inspect.Parameter) -> Json:
+    """The default of a parameter that was given a specification; arrays stay with the function."""
+    if parameter.default is parameter.empty:
+        return None
+    try:
+        return ["value", described(parameter.default)]
+    except NotDescribed:
+        return None

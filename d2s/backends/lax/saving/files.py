@@ -31,11 +31,14 @@ def from_parts(path: Where, manifest: dict[str, Any], parts: Mapping[str, bytes]
             _refuse_convention(path, int(tree["convention"]), wanted)
         constants = unpacked(manifest["constants"], parts["constants.safetensors"])
         state = unpacked(manifest["state"], parts["state.safetensors"])
+        constraints = tuple(map(str, manifest["constraints"]))
         found: dict[str, Method] = {}
         for n, tree in enumerate(methods):
             exported = _deserialized(path, parts[f"methods/{n}.stablehlo"], wanted)
             source = _text(parts, f"source/{n}.py"), _text(parts, f"source/{n}.generated.py")
-            found[str(tree["name"])] = Method(tree, exported, constants, source)
+            found[str(tree["name"])] = Method(
+                tree, exported, constants, source, frozenset(state), constraints
+            )
     except WideTypes as error:
         raise Error(
             f"the file was saved with jax_enable_x64: {error}",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -15,7 +16,9 @@ from d2s.backends.lax import channels
 from d2s.backends.lax.dtypes import Type, cast
 from d2s.backends.lax.results import outside
 from d2s.backends.lax.saving import exceptions, outcomes
-from d2s.backends.lax.saving.arguments import Arguments, spec_of
+from d2s.backends.lax.saving.arguments import Arguments, Wanted, spec_of
+from d2s.backends.lax.saving.gradients import Differentiable
+from d2s.backends.lax.saving.outcomes import Ended
 from d2s.backends.lax.saving.sites import here
 from d2s.deploy.trees import Json, made
 from d2s.errors import Error, hide_own_frames
@@ -77,6 +80,11 @@ class Loaded:
         return self._main.spec
 
     @property
+    def constraints(self) -> tuple[str, ...]:
+        """What the named dimensions keep to."""
+        return self._main.constraints
+
+    @property
     def source(self) -> str | None:
         """The original source, if it was saved."""
         return self._main.source
@@ -115,7 +123,10 @@ class Method:
         exported: jax.export.Exported,
         constants: Mapping[str, Any],
         texts: tuple[str | None, str | None],
+        known: frozenset[str],
+        constraints: tuple[str, ...],
     ) -> None:
+        self.constraints = constraints
         self.name: str = str(tree["name"])
         self.__name__ = self.__qualname__ = str(tree["function"])
         self.__doc__ = tree["doc"] if tree["doc"] is None else str(tree["doc"])
@@ -125,6 +136,18 @@ class Method:
         self._reads = [str(entry[1]) for entry in tree["inputs"] if entry[0] == "state"]
         self._arguments = Arguments(tree)
         self._order = self._arguments.order
+        offset = len(self._constants)
+        kinds = [
+            aval
+            for aval, label in zip(exported.in_avals[offset:], self._order, strict=False)
+            if label is None
+        ]
+        self._wanted = {
+            name: _Held(name, str(kind.dtype), list(map(str, kind.shape)), None)
+            for name, kind in zip(self._reads, kinds, strict=True)
+        }
+        #: all that is in the state, which other methods may read
+        self._known = known
         self._weak = [bool(weak) for _, _, weak in tree["outputs"]]
         self._failures = exceptions.loaded(tree["failures"])
         self._numbers = {int(n) for n in tree["numbers"]}
@@ -137,28 +160,28 @@ class Method:
             raise ValueError("the graph has other results than the manifest says")
         if len(self._order) + len(self._constants) != len(exported.in_avals):
             raise ValueError("the graph has other arguments than the manifest says")
-        special = outcomes.leaves(self._count, self._arguments.owners)
+        special = outcomes.leaves(self._count, self._arguments.owners, self._arguments.names)
         self._build = made(tree["result"], special)
         self._shown = outcomes.positions(tree["result"], special)
         self._writes = [
             (str(name), outcomes.new_value(new, special)) for name, new in tree["writes"]
         ]
         self._changes = [outcomes.change_of(change, special) for change in tree["changes"]]
-        self._call = exported.call if exported.has_vjp() else _without_gradient(exported, self.name)
+        self._call = Differentiable.of(exported, self.name).call
         self._jitted = jax.jit(self._run)
 
     def __call__(self, owner: Loaded, *args: Any, **kwargs: Any) -> Any:
         try:
             leaves, owners = self._arguments.leaves(args, kwargs)
-            outs = self._outs(owner.state, leaves)
+            call = Ended(self._outs(owner.state, leaves), owners, self._arguments.sizes(leaves))
             if self._writes:
                 twins = channels.twins()
                 inside = twins is not None and twins.number(owner.state) is not None
-                new = {name: value(outs, owners) for name, value in self._writes}
+                new = {name: value(call) for name, value in self._writes}
                 if not inside:
                     new = {name: outside(value) for name, value in new.items()}
                 owner.state.update(new)
-            return self._finish(outs, owners)
+            return self._finish(call)
         except Exception as error:
             hide_own_frames(error)
             raise
@@ -166,20 +189,12 @@ class Method:
     def functional(self, state: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
         """The result and the new state."""
         leaves, owners = self._arguments.leaves(args, kwargs)
-        outs = self._outs(state, leaves)
-        new = {**state, **{name: value(outs, owners) for name, value in self._writes}}
-        return self._finish(outs, owners), new
+        call = Ended(self._outs(state, leaves), owners, self._arguments.sizes(leaves))
+        new = {**state, **{name: value(call) for name, value in self._writes}}
+        return self._finish(call), new
 
     def _outs(self, state: Mapping[str, Any], leaves: list[Any]) -> list[Any]:
-        try:
-            held = [state[name] for name in self._reads]
-        except KeyError as error:
-            raise Error(
-                f"the state has no {error.args[0]!r}",
-                code="D2S032",
-                site=here(),
-                fix="all entries that it had when it was loaded",
-            ) from None
+        held = self._held(state)
         outs: list[Any]
         try:
             outs = self._jitted(self._constants, held, leaves)
@@ -192,18 +207,43 @@ class Method:
                 site=here(),
                 fix="jax.lax.map(function, xs), or a function saved with a named dimension",
             ) from None
+        except TypeError as error:
+            if "forward-mode" not in str(error):
+                raise
+            raise Error(
+                f"{self.name} can be differentiated in reverse mode only",
+                code="D2S062",
+                site=here(),
+                fix="jax.grad, jax.vjp, or the static function itself",
+            ) from None
         except ValueError as error:
             if "refining shapes" not in str(error):
                 raise
-            raise _refused_shape(self.name, error.__cause__ or error) from None
+            raise self._refused_shape(error.__cause__ or error) from None
         return outs
 
-    def _finish(self, outs: list[Any], owners: Mapping[int, Any]) -> Any:
+    def _held(self, state: Mapping[str, Any]) -> list[Any]:
+        """The state as the graph takes it."""
+        if len(state) != len(self._known) or not self._wanted.keys() <= state.keys():
+            for name in [name for name in state if name not in self._known]:
+                close = difflib.get_close_matches(str(name), self._known, n=1)
+                raise _wrong_state(f"there is no {name!r} in the state", *close)
+            for name in sorted(self._known - {*state}):
+                raise _wrong_state(f"the state has no {name!r}", name)
+        held = [state[name] for name in self._wanted]
+        if all(isinstance(value, jax.Array) for value in held):
+            return held
+        return [
+            wanted.array(value, f"state[{name!r}]")
+            for (name, wanted), value in zip(self._wanted.items(), held, strict=True)
+        ]
+
+    def _finish(self, call: Ended) -> Any:
         for change in self._changes:
-            change(outs, owners)
+            change(call)
         if self._has_code:
-            self._check(outs)
-        return self._build(outs, owners)
+            self._check(call.outs)
+        return self._build(call)
 
     def _check(self, outs: list[Any]) -> None:
         code, rest = outs[self._count], iter(outs[self._count + 1 :])
@@ -230,11 +270,24 @@ class Method:
         try:
             outs: Any = self._call(*constants, *inputs)  # type: ignore[no-untyped-call]
         except ValueError as error:
-            raise _refused_shape(self.name, error) from None
+            raise self._refused_shape(error) from None
         return [
             cast(out, Type(out.shape, out.dtype, True)) if weak else out
             for out, weak in zip(outs, self._weak, strict=True)
         ]
+
+    def _refused_shape(self, error: BaseException) -> Error:
+        """jax has looked at the sizes of named dimensions."""
+        text = " ".join(str(error).split())
+        found = _SHAPES.search(text)
+        why = found[1].strip() if found is not None else text.partition(". ")[0]
+        known = ", ".join(("sizes from 1 on", *self.constraints))
+        return Error(
+            f"{self.name} does not take arguments of these shapes ({why})",
+            code="D2S032",
+            site=here(),
+            fix=f"arguments that keep to its constraints: {known}",
+        )
 
     def _refuse_platform(self) -> None:
         now = jax.export.default_export_platform()
@@ -270,26 +323,19 @@ class Method:
         return str(self.exported.mlir_module())
 
     def __repr__(self) -> str:
-        return f"{self.__qualname__}({', '.join(f'{n}: {s}' for n, s in self.spec.items())})"
+        known = f", {', '.join(self.constraints)}" if self.constraints else ""
+        return f"{self.__qualname__}({', '.join(f'{n}: {s}' for n, s in self.spec.items())}){known}"
 
 
-def _without_gradient(exported: jax.export.Exported, name: str) -> Callable[..., Any]:
-    """The graph; whoever wants its gradient is told what it was saved with."""
+class _Held(Wanted):
+    """An array or a number of the state."""
 
-    @jax.custom_vjp
-    def call(*inputs: Any) -> Any:
-        return exported.call(*inputs)
+    fix = "a value of that type and shape"
 
-    def forward(*inputs: Any) -> Any:
-        raise Error(
-            f"{name} was saved without its gradient",
-            code="D2S062",
-            site=here(),
-            fix="d2s.save(..., vjp_order=1)",
-        )
 
-    call.defvjp(forward, lambda *_: ())
-    return call
+def _wrong_state(what: str, *names: str) -> Error:
+    fix = f"state[{names[0]!r}]" if names else "the entries that it had when it was loaded"
+    return Error(what, code="D2S032", site=here(), fix=fix)
 
 
 def _fitting(label: str, value: Any, wanted: Any, sizes: dict[str, tuple[int, str]]) -> Any:
@@ -328,19 +374,6 @@ def _fits(wanted: Any, value: Any, sizes: dict[str, tuple[int, str]], label: str
                     fix="arrays whose named dimensions agree",
                 )
     return True
-
-
-def _refused_shape(name: str, error: BaseException) -> Error:
-    """jax has looked at the sizes of named dimensions."""
-    text = " ".join(str(error).split())
-    found = _SHAPES.search(text)
-    why = found[1].strip() if found is not None else text.partition(". ")[0]
-    return Error(
-        f"{name} does not take arguments of these shapes ({why})",
-        code="D2S032",
-        site=here(),
-        fix="arguments that keep to its constraints: see `.spec`",
-    )
 
 
 _SHAPES = re.compile(r"Input shapes do not match the symbolic shape constraint ([^.]*)\.")

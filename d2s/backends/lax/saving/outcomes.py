@@ -1,35 +1,58 @@
-"""What a call of a loaded function leaves: makers of leaves, new state, changed arguments.
-
-They get the outputs of the graph, and the mutable objects of the call by number.
-"""
+"""What a call of a loaded function leaves: makers of leaves, new state, changed arguments."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
+import jax.export
 import jax.numpy as jnp
 import numpy as np
 
-from d2s.backends.lax.dtypes import Type, cast
+from d2s.backends.lax.dtypes import Type, cast, is_symbolic
 from d2s.backends.lax.results import outside
 from d2s.deploy.trees import Json, made
 
 
-def leaves(count: int, owners: set[int]) -> dict[str, Callable[..., Any]]:
-    """The makers of outputs, of which there are so many, and of objects that the call was given."""
+class Ended(NamedTuple):
+    """A call that ended; what is made of it gets this."""
+
+    #: the outputs of the graph
+    outs: list[Any]
+    #: the mutable objects that the call was given, by number
+    owners: Mapping[int, Any]
+    #: the named dimensions of its arguments
+    sizes: Mapping[str, Any]
+
+
+def leaves(
+    count: int, owners: set[int], names: set[str]
+) -> dict[str, Callable[..., Callable[[Ended], Any]]]:
+    """The makers of outputs, of which there are so many, of objects given, and of named sizes."""
 
     def out(position: int) -> Any:
         if not 0 <= position < count:
             raise ValueError("an output that is not there")
-        return lambda outs, given: outs[position]
+        return lambda call: call.outs[position]
 
     def given(number: int) -> Any:
         if number not in owners:
             raise ValueError("an argument that is not there")
-        return lambda outs, given: given[number]
+        return lambda call: call.owners[number]
 
-    return {"out": out, "given": given}
+    def size(text: str) -> Any:
+        expression: Any
+        (expression,) = jax.export.symbolic_shape(text)
+        if not is_symbolic(expression) or not {*expression._get_vars()} <= names:
+            raise ValueError("a named dimension that is not there")
+
+        def value(call: Ended) -> Any:
+            found = expression._evaluate(dict(call.sizes))
+            return found if is_symbolic(found) else int(found)
+
+        return value
+
+    return {"out": out, "given": given, "size": size}
 
 
 def positions(tree: Json, special: Mapping[str, Any]) -> list[int]:
@@ -53,7 +76,7 @@ def new_value(tree: Json, special: Mapping[str, Any]) -> Any:
         raise ValueError("a value of the state that is none")
     array = jnp.asarray(np.frombuffer(bytes.fromhex(rest[1]), np.dtype(rest[0])).reshape(()))
     value = cast(array, Type((), array.dtype, True))
-    return lambda outs, given: value
+    return lambda call: value
 
 
 def change_of(tree: Json, special: Mapping[str, Any]) -> Any:
@@ -67,15 +90,15 @@ def change_of(tree: Json, special: Mapping[str, Any]) -> Any:
     keys = [made(key)() for key in gone]
     items = [made(item, special) for item in refill[1]] if refill is not None else []
 
-    def change(outs: list[Any], owners: Mapping[int, Any]) -> None:
-        owner = owners[number]
+    def change(call: Ended) -> None:
+        owner = call.owners[number]
         new = [
-            (key, outside(build(outs, owners)))
+            (key, outside(build(call)))
             for key, build, flag in stores
-            if flag is None or bool(outs[flag])
+            if flag is None or bool(call.outs[flag])
         ]
         if refill is not None:
-            owner[refill[0] :] = [outside(item(outs, owners)) for item in items]
+            owner[refill[0] :] = [outside(item(call)) for item in items]
         plain = isinstance(owner, dict | list)
         for key in keys:
             owner.pop(key, None) if plain else vars(owner).pop(key, None)

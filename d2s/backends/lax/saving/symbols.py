@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import ast
+import operator
+import sys
+import types
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import jax
 import jax.export
 import jax.numpy as jnp
 import numpy as np
+from jax._src.export.shape_poly import _DimExpr
+from jax.errors import InconclusiveDimensionOperation
 
 from d2s.backends.lax import channels
+from d2s.backends.lax.dtypes import is_symbolic
+from d2s.backends.lax.edge import Wanted
 from d2s.backends.lax.saving.sites import here
+from d2s.backends.lax.saving.writes import attributes
+from d2s.backends.lax.state import set_raw
+from d2s.backends.lax.trees import children
 from d2s.constraints import refuse_strangers
-from d2s.errors import Error, StagingError
+from d2s.errors import Error, StagingError, a
+from d2s.libraries import is_library_file
 from d2s.specs import Spec, spec
 
 _TYPES = (int, float, complex)
@@ -25,9 +37,9 @@ class Symbols:
 
     def __init__(self, given: Sequence[Any]) -> None:
         found = list(_specs(given))
-        constraints = tuple(dict.fromkeys(c for one in found for c in one.constraints))
-        refuse_strangers(constraints, (name for one in found for name in one.names))
-        self._scope = _scope(constraints)
+        self.constraints = tuple(dict.fromkeys(c for one in found for c in one.constraints))
+        refuse_strangers(self.constraints, (name for one in found for name in one.names))
+        self._scope = _scope(self.constraints)
         self._count = 0
         self._known: dict[str, Any] = {}
         for one in found:
@@ -38,7 +50,7 @@ class Symbols:
     def argument(self, value: Any, loose: list[Any]) -> Any:
         """A specification, a type of number, or an example, as an argument to trace with."""
         if isinstance(value, str):
-            value = spec(value)
+            value = _read(value)
         if isinstance(value, Spec):
             return self._struct(value)
         if value in _TYPES if isinstance(value, type) else False:
@@ -54,7 +66,24 @@ class Symbols:
             return type(value)(*(self.argument(part, loose) for part in value))
         if type(value) is dict:
             return {key: self.argument(part, loose) for key, part in value.items()}
-        return value
+        return self._filled(value, {}) if any(_within(value, set())) else value
+
+    def _filled(self, value: Any, made: dict[int, Any]) -> Any:
+        """An object with arrays in the place of its specifications; it may contain itself."""
+        if isinstance(value, Spec):
+            return Wanted(self._struct(value))
+        if id(value) in made:
+            return made[id(value)]
+        parts = attributes(value)
+        if parts is not None:
+            new = made[id(value)] = object.__new__(type(value))
+            for name, part in parts.items():
+                set_raw(new, name, self._filled(part, made))
+            return new
+        found = children(value)
+        if found is None:
+            return value
+        return found[1]([self._filled(part, made) for _, part in found[0]])
 
     def _struct(self, wanted: Spec) -> Any:
         if wanted.open:
@@ -84,42 +113,162 @@ def _scope(constraints: tuple[str, ...]) -> Any:
         return jax.export.SymbolicScope(constraints)
     except ValueError as error:
         first = str(error).splitlines()[0]
-        raise Error(
-            f"the constraints {', '.join(map(repr, constraints))} cannot be read ({first})",
-            code="D2S033",
-            site=here(),
-            fix='for example "b >= 2", "t <= 512" or "mod(t, 8) == 0"',
-        ) from None
+        named = ", ".join(map(repr, constraints))
+        raise _no_constraint(f"the constraints {named} cannot be read ({first})") from None
+
+
+def _no_constraint(what: str) -> Error:
+    fix = 'for example "b >= 2", "t <= 512" or "mod(t, 8) == 0"'
+    return Error(what, code="D2S033", site=here(), fix=fix)
+
+
+def _read(text: str) -> Any:
+    """A specification, or a text that stands in quotes."""
+    if text.strip()[:1] in ("'", '"'):
+        with suppress(ValueError, SyntaxError):
+            value = ast.literal_eval(text.strip())
+            if isinstance(value, str):
+                return value
+    try:
+        return spec(text)
+    except Error as error:
+        fix = f'{error.fix}; or, for the text itself, in quotes: "{text!r}"'
+        raise Error(error.what, code=error.code, site=here(), fix=fix) from None
 
 
 def _specs(value: Any) -> Iterator[Spec]:
     if isinstance(value, str):
-        value = spec(value)
-    if isinstance(value, Spec):
-        yield value
-    elif isinstance(value, list | tuple):
+        value = _read(value)
+    if isinstance(value, list | tuple):
         for part in value:
             yield from _specs(part)
     elif isinstance(value, dict):
         for part in value.values():
             yield from _specs(part)
+    elif not isinstance(value, str):
+        yield from _within(value, set())
+
+
+def _within(value: Any, seen: set[int]) -> Iterator[Spec]:
+    """The specifications in an object, where texts are texts."""
+    if isinstance(value, Spec):
+        yield value
+    if id(value) in seen or isinstance(value, Spec):
+        return
+    seen.add(id(value))
+    own, parts = attributes(value), children(value)
+    inner = [part for _, part in parts[0]] if own is None and parts is not None else []
+    for part in inner if own is None else own.values():
+        if isinstance(part, str) and "[" in part:
+            _refuse_text(part, value)
+        yield from _within(part, seen)
+
+
+def _refuse_text(text: str, owner: Any) -> None:
+    """It looks like an array, and would be a text."""
+    try:
+        spec(text)
+    except Error:
+        return
+    raise Error(
+        f"{text!r} in {a(type(owner))} is a text there and no specification",
+        code="D2S033",
+        site=here(),
+        fix=f"d2s.spec({text!r})",
+    )
+
+
+# -- comparisons ----------------------------------------------------------------------------------
+
+
+def _is_equal(one: Any, other: Any) -> bool:
+    """Whether two sizes are equal, if that is certain."""
+    if _EQUAL(one, other):
+        return True
+    if not (is_symbolic(other) or isinstance(other, int | np.integer)):
+        return False
+    for differs in (operator.gt, operator.lt):
+        with suppress(InconclusiveDimensionOperation):
+            if differs(one, other):
+                return False
+    raise InconclusiveDimensionOperation(
+        f"Symbolic dimension comparison '{one}' == '{other}' is inconclusive."
+    )
+
+
+_SIZES: Any = _DimExpr
+_EQUAL, _UNEQUAL, _HASH = _SIZES.__eq__, _SIZES.__ne__, _SIZES.__hash__
+#: parts of d2s that look up for the program, and that compare for it
+_LOOK_UP = ("d2s.backends.lax", "d2s.backends.lax.membership")
+_COMPARE = ("d2s.ops", "d2s.backends.python", *_LOOK_UP)
+
+
+def _asks_for_itself(frame: types.FrameType) -> bool:
+    """Whether jax or d2s compares, for which "not known to be equal" is an answer."""
+    name = frame.f_globals.get("__name__") or ""
+    return name.partition(".")[0] in ("jax", "d2s") and name not in _COMPARE
+
+
+def _may_look_up(frame: types.FrameType) -> bool:
+    """Whether a table is asked that keeps what was made for this very size: a library's."""
+    is_ours = frame.f_globals.get("__name__") in _LOOK_UP
+    return not is_ours and is_library_file(frame.f_code.co_filename)
+
+
+@contextmanager
+def _decided() -> Iterator[None]:
+    """A program that compares sizes, or asks for their truth, gets what is certain or an error.
+
+    jax says that sizes differ where it does not know, because it looks for them in tables, and
+    takes each of them for true. A graph that was built by that would be wrong for some sizes.
+    """
+
+    def equal(one: Any, other: Any) -> bool:
+        return (_EQUAL if _asks_for_itself(sys._getframe(1)) else _is_equal)(one, other)
+
+    def unequal(one: Any, other: Any) -> bool:
+        return not (_EQUAL if _asks_for_itself(sys._getframe(1)) else _is_equal)(one, other)
+
+    def truth(one: Any) -> bool:
+        name = sys._getframe(1).f_globals.get("__name__") or ""
+        return name.partition(".")[0] == "jax" or not _is_equal(one, 0)
+
+    def key(one: Any) -> int:
+        if _may_look_up(sys._getframe(1)):
+            return int(_HASH(one))
+        raise InconclusiveDimensionOperation(
+            f"Symbolic dimension '{one}' is looked up in a set or dict"
+        )
+
+    _SIZES.__eq__, _SIZES.__ne__, _SIZES.__bool__, _SIZES.__hash__ = equal, unequal, truth, key
+    try:
+        yield
+    finally:
+        _SIZES.__eq__, _SIZES.__ne__, _SIZES.__hash__ = _EQUAL, _UNEQUAL, _HASH
+        del _SIZES.__bool__
 
 
 @contextmanager
 def explained() -> Iterator[None]:
     """What jax says of a dimension without a number, in our words."""
     try:
-        yield
+        with _decided():
+            yield
     except Exception as error:
         cause = error.__cause__ if isinstance(error, Error) and error.__cause__ else error
         text = str(cause)
-        is_ours = isinstance(cause, Error)
-        if is_ours or not any(part in text for part in ("_DimExpr", "ymbolic dim")):
+        speaks_of_sizes = any(part in text for part in ("_DimExpr", "ymbolic dim"))
+        if isinstance(cause, Error) or not (
+            isinstance(cause, InconclusiveDimensionOperation) or speaks_of_sizes
+        ):
             raise
+        fix = 'a constraint, d2s.spec("f32[b, 3]", constraints="b >= 2"), or a number for the '
+        if "divide evenly" in text:  # jax does not find that out from constraints
+            fix = "the size in place of -1, x.reshape(x.shape[0] // 8, 8), with a constraint, "
+            fix += 'd2s.spec("f32[b]", constraints="mod(b, 8) == 0"), or a number for the '
         raise StagingError(
             f"the graph needs to know more about a named dimension ({text.splitlines()[0]})",
             code="D2S063",
             site=error.site if isinstance(error, Error) else channels.where(error),
-            fix='a constraint, d2s.spec("f32[b, 3]", constraints="b >= 2"), or a number for the '
-            "dimension",
+            fix=f"{fix}dimension",
         ) from error

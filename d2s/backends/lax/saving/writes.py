@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from d2s.backends.lax.dtypes import NUMBERS
+from d2s.backends.lax.dtypes import NUMBERS, is_symbolic
 from d2s.backends.lax.keys import exact_key
 from d2s.backends.lax.reach import Place
 from d2s.backends.lax.results import Call, Write
@@ -22,6 +22,7 @@ from d2s.backends.lax.saving.sites import here
 from d2s.backends.lax.saving.traced import Graph, Location, State, is_given
 from d2s.backends.lax.state import attribute_names, getattr_raw, is_twinned
 from d2s.deploy.trees import Json, NotDescribed, described, refusal
+from d2s.errors import a
 
 
 class Out(int):
@@ -95,6 +96,12 @@ class Changes:
                 self.numbers.add(at)
             else:
                 raise self._refusal(f"{label} becomes an array")
+        elif is_symbolic(new):
+            raise refusal(
+                f"a call of {self._name} leaves the size of a named dimension in {label}",
+                "the size as an array: jnp.asarray(x.shape[0])",
+                here(),
+            )
         elif type(new) is not type(old):
             raise self._refusal(f"{label} becomes a {type(new).__name__}")
         elif type(old) in (int, float, complex):
@@ -128,7 +135,7 @@ class Changes:
 
     def _of_argument(self, write: Write, target: int) -> Json:
         entries = [
-            [described(key), self._tree(build), None if flag is None else int(flag(self._call))]
+            [self._key(key), self._tree(build), None if flag is None else int(flag(self._call))]
             for key, build, flag in write.entries
         ]
         refill = None
@@ -141,7 +148,18 @@ class Changes:
                 "a list or a dict, or the new value as a result",
                 here(),
             )
-        return [target, entries, [described(key) for key in write.gone], refill]
+        return [target, entries, [self._key(key) for key in write.gone], refill]
+
+    def _key(self, key: Any) -> Json:
+        try:
+            return described(key)
+        except NotDescribed:
+            what = "the size of a named dimension" if is_symbolic(key) else a(type(key))
+            raise refusal(
+                f"{self._name} changes an entry of a dict that it is given, whose key is {what}",
+                "texts, numbers, or tuples of those as keys",
+                here(),
+            ) from None
 
     def _tree(self, build: Callable[[Call], Any]) -> Json:
         return result_tree(build(self._call), self._graph, self._name)
@@ -198,7 +216,7 @@ def result_types(graph: Graph) -> list[Any]:
     def special(part: Any) -> Json:
         if isinstance(part, Out):
             seen.append((graph.types[part].shape, graph.types[part].dtype))
-        return "" if isinstance(part, Out | Owner) else None
+        return "" if isinstance(part, Out | Owner) or is_symbolic(part) else None
 
     described(graph.build(outcome(graph)), special, attributes, lambda part: "")
     return seen
@@ -210,6 +228,8 @@ def result_tree(value: Any, graph: Graph, name: str) -> Json:
     def special(part: Any) -> Json:
         if isinstance(part, Out):
             return ["out", int(part)]
+        if is_symbolic(part):
+            return ["size", str(part)]
         if isinstance(part, Owner):
             if is_given(graph.walk.owners[part]):
                 return ["given", int(part)]
