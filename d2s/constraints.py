@@ -67,6 +67,8 @@ def read(text: str) -> Constraint:
         raise _unreadable(text)
     names: set[str] = set()
     left, right = (_expression(side, names, text) for side in (tree.left, tree.comparators[0]))
+    if not names:
+        raise _unreadable(text)
     return Constraint(text, frozenset(names), compare, left, right)
 
 

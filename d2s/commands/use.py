@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from d2s.commands import targets
-from d2s.commands.mistakes import Mistake
+from d2s.commands.mistakes import Mistake, from_os
 from d2s.errors import Error
 
 
@@ -34,8 +34,10 @@ def told(target: str, run: Callable[[], int]) -> int:
     """Run a command; 1 when d2s refuses the function, which is told as any other error."""
     try:
         return run()
-    except (Mistake, OSError):
+    except (Mistake, BrokenPipeError):
         raise
+    except OSError as error:
+        raise from_os(error) from error
     except Error as error:
         print(error, file=sys.stderr)
         return 1

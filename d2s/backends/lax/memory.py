@@ -23,6 +23,7 @@ import numpy as np
 from d2s import settings
 from d2s.backends.lax import aliases, channels
 from d2s.backends.lax.dtypes import type_of
+from d2s.backends.lax.links import is_spent
 from d2s.backends.lax.places import EMPTY
 from d2s.backends.lax.sequences import Sequence
 from d2s.backends.lax.watch import Watch, inside
@@ -161,7 +162,7 @@ class _Key:
         return str(value.__name__)
 
     def _tracer(self, value: Any) -> Hashable:
-        if aliases.is_spent(value):
+        if is_spent(value):
             return "spent"
         if value.to_concrete_value() is not None:
             raise _Unknown
