@@ -551,3 +551,25 @@ def test_the_cause_of_an_exception_has_its_values():
         with pytest.raises(KeyError) as caught:
             static(jnp.float32(x))
         assert repr(caught.value.__cause__) == f"ValueError('large {x}')"
+
+
+class Square:
+    def __init__(self):
+        self.w = jnp.float32(2)
+
+    def __call__(self, x):
+        return self.w * x * x
+
+
+SQUARE = Square()
+SLOPE = jax.grad(SQUARE)
+MAPPED = jax.vmap(SQUARE.__call__)
+
+
+def test_objects_inside_wrappers_of_jax_may_change_between_calls():
+    slope = d2s.to_static(lambda x: SLOPE(x))
+    mapped = d2s.to_static(lambda x: MAPPED(x))
+    for w in (2, 5, 2):
+        SQUARE.w = jnp.float32(w)
+        assert float(slope(jnp.float32(1))) == 2 * w
+        assert mapped(jnp.ones(2)).tolist() == [w, w]

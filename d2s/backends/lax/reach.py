@@ -298,10 +298,10 @@ class _Walk:
             held = [cell_contents(cell) for cell in function.__closure__ or ()]
             if not function.__module__.startswith("d2s."):
                 # a wrapper of a library's: its functions are converted, what else it has is its own
-                own = [value for value in held if not callable(value)]
+                own = [value for value in held if not isinstance(value, types.FunctionType)]
                 for value in own:
-                    self.reach.pin(value)
-                kept = users_functions(own)
+                    self.reach.pin(value)  # objects that can be called, and their state, too
+                kept = users_functions(value for value in own if not callable(value))
                 for called in kept:
                     self.reach.as_is(called)
                 held = [*kept, *(value for value in held if callable(value))]
