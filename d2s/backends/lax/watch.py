@@ -257,8 +257,7 @@ class Watch:
             if ours:
                 return [cell_contents(cell) for cell in reached]
             held = (cell_contents(cell) for cell in reached)
-            called = [v for v in held if callable(v) and not isinstance(v, types.FunctionType)]
-            return [*users_functions([function], wrapped=True), *called]
+            return [*users_functions([function], wrapped=True), *filter(callable, held)]
         for name, cell in zip(function.__code__.co_freevars, reached, strict=True):
             self._variables.append((cell, name))
             self._labels.setdefault(id(cell), f"the variable `{name}` of an enclosing function")
