@@ -193,3 +193,72 @@ def test_a_long_loop_is_found_behind_a_wrong_guess():
     graph = jax.make_jaxpr(d2s.to_static(slower))(X)
     assert len(graph.jaxpr.eqns) < 40
     np.testing.assert_allclose(d2s.to_static(slower)(X)[0], slower(X)[0], rtol=1e-5)
+
+
+class Minds:
+    """A manager that would have to see a failure."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, traceback):
+        return kind is ValueError
+
+
+TABLE = [0, 9, 0]
+
+
+def test_a_guess_that_fails_is_no_failure():
+    """The first step points beyond the table, the next one comes back."""
+
+    def looked_up(x):
+        i, step = 0, 2
+        with Minds():
+            while TABLE[i] < 3:
+                x = x * 1.5
+                i, step = i + step, -1
+        return x, i
+
+    check(looked_up, X, jnp.float32(-2))
+
+
+class Keyed:
+    key = jax.random.key(3)
+
+
+def test_keys_of_random_numbers():
+    def drawn(x):
+        i = 0
+        while i < 3:
+            x = x + jax.random.uniform(Keyed.key)
+            i += 1
+        return x
+
+    np.testing.assert_allclose(d2s.to_static(drawn)(X), drawn(X), rtol=1e-5)
+
+
+def test_what_changes_between_two_loops_is_seen():
+    """Defaults, attributes of functions and classes, entries of dicts, elements of arrays."""
+
+    def most(limits=[2]):  # noqa: B006
+        return limits[0]
+
+    class Kind:
+        most = 2
+
+    def changed(x):
+        table, row, found = {"most": 2}, np.array([2]), []
+        asked = [most, lambda: Kind.most, lambda: table["most"], lambda: int(row[0])]
+        for ask in asked:
+            for _ in range(2):
+                n = 0
+                while n < ask():
+                    x = x + n
+                    n += 1
+                found.append(n)
+                table["most"], row[0] = 3, 12
+        return x, found
+
+    close = d2s.to_static(changed)(X)
+    assert close[1] == changed(X)[1]
+    np.testing.assert_allclose(close[0], changed(X)[0], rtol=1e-5)

@@ -363,11 +363,13 @@ def range_of(value: Any) -> tuple[int, int] | None:
 @contextmanager
 def trial() -> Iterator[None]:
     """A piece of code runs only to see which of its values are run-time values."""
+    failures = _stack.failures
     _stack.trials += 1
     try:
         yield
     finally:
         _stack.trials -= 1
+        _stack.failures = failures  # what fails in a trial alone does not fail
 
 
 def in_trial() -> bool:

@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from d2s import settings
@@ -170,9 +171,11 @@ class _Key:
         return type_of(value), position, aliases.may_be_numpy(value)
 
     def _array(self, value: Any) -> Hashable:
-        held = np.asarray(value) if value.size <= SMALL and value.dtype != object else None
-        if held is None or (isinstance(value, np.ndarray) and value.base is not None):
+        is_key = jnp.issubdtype(value.dtype, jax.dtypes.extended)
+        is_view = isinstance(value, np.ndarray) and value.base is not None
+        if is_key or is_view or value.dtype == object or value.size > SMALL:
             raise _Unknown
+        held = np.asarray(value)
         weak = getattr(value, "weak_type", False)
         return held.shape, str(held.dtype), weak, held.tobytes()
 
