@@ -585,6 +585,19 @@ def test_under_transformations():
         assert caught.value.code == "D2S024"
 
 
+def test_a_buffer_that_branches_fill_under_a_map():
+    def run(x):
+        buffer = np.zeros(3, np.float32)
+        for i in range(3):
+            if x > i:
+                buffer[i] += x
+        return jnp.asarray(buffer).sum()
+
+    xs = jnp.array([0.5, 2.5])
+    for way in (d2s.to_static(run), d2s.convert(run)):
+        assert jax.vmap(way)(xs).tolist() == [0.5, 7.5]
+
+
 @pytest.mark.parametrize(("fn", "args"), AGREE)
 def test_it_is_what_numpy_gives(fn, args):
     assert shown(d2s.to_static(fn)(*args)) == shown(plain(fn, args))
