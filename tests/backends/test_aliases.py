@@ -186,6 +186,18 @@ def a_numpy_array_bound_in_a_loop(x, v):
     return u
 
 
+@agrees(X, jnp.float32(2))
+def filled_until_a_break(x, v):
+    text, count = np.zeros(5), 0
+    while count < 5:
+        letter = x[1] + count
+        if letter > v:
+            break
+        text[count] = letter
+        count += 1
+    return text, count
+
+
 # -- branches -------------------------------------------------------------------------------------
 
 
