@@ -186,6 +186,18 @@ def a_numpy_array_bound_in_a_loop(x, v):
     return u
 
 
+@agrees(X, jnp.float32(2))
+def filled_until_a_break(x, v):
+    text, count = np.zeros(5), 0
+    while count < 5:
+        letter = x[1] + count
+        if letter > v:
+            break
+        text[count] = letter
+        count += 1
+    return text, count
+
+
 # -- branches -------------------------------------------------------------------------------------
 
 
@@ -583,6 +595,19 @@ def test_under_transformations():
         with pytest.raises(d2s.Error) as caught:
             jax.vmap(way)(xs, vs)
         assert caught.value.code == "D2S024"
+
+
+def test_a_buffer_that_branches_fill_under_a_map():
+    def run(x):
+        buffer = np.zeros(3, np.float32)
+        for i in range(3):
+            if x > i:
+                buffer[i] += x
+        return jnp.asarray(buffer).sum()
+
+    xs = jnp.array([0.5, 2.5])
+    for way in (d2s.to_static(run), d2s.convert(run)):
+        assert jax.vmap(way)(xs).tolist() == [0.5, 7.5]
 
 
 @pytest.mark.parametrize(("fn", "args"), AGREE)

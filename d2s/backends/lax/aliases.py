@@ -65,10 +65,11 @@ def refuse_alias(written: Site | None = None) -> None:
     )
 
 
-def spend(array: Any, by_rows: bool = False) -> None:
+def spend(array: Any, by_rows: bool = False, in_piece: bool = False) -> None:
     """An array was written: nothing may use its old value.
 
-    `by_rows` says that a loop over its rows did it, each row in its own trip.
+    `by_rows` says that a loop over its rows did it, each row in its own trip; `in_piece` that a
+    piece of the graph did it, and names of other arrays were looked for there.
     """
     every = kin(array).every
     if any(_state.arguments.get(id(one)) is one for one in every):
@@ -90,7 +91,7 @@ def spend(array: Any, by_rows: bool = False) -> None:
     for one in every:
         if isinstance(one, jax.core.Tracer):
             _spend_one(one)
-        elif one is not array and not is_forgotten(one):
+        elif one is not array and not in_piece and not is_forgotten(one):
             _refuse_maybe()
 
 

@@ -40,4 +40,5 @@ def _same_bytes(one: Any, other: Any) -> bool:
 
 def install() -> None:
     """From now on, for all graphs that d2s builds."""
-    DynamicJaxprTrace._new_const = _as_it_is_now  # type: ignore[method-assign, assignment]
+    kind: Any = DynamicJaxprTrace
+    kind._new_const = _as_it_is_now

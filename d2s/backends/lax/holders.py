@@ -28,9 +28,7 @@ def is_alone(array: np.ndarray[Any, Any], owner: Any) -> bool:
 
 
 def is_forgotten(array: Any) -> bool:
-    """Whether nobody of the user's has an array any more."""
-    if isinstance(array, np.ndarray):
-        return _has_only(array, None, names=0, places=0)
+    """Whether no name of the running code has an array any more, nor a list or dict with a name."""
     return not names_of(array)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax._src.core import InconclusiveDimensionOperation
 from jax.extend.core import Var, jaxprs_in_params, take_current_trace
 
@@ -500,6 +501,8 @@ def leaf_value(side: Any, outs: list[Any], kind: Type) -> Any:
     """The value of one side of a joined leaf, given the outputs of its region."""
     if isinstance(side, Filler):
         return kind.zeros()
+    if isinstance(side, np.ndarray):
+        side = side.copy()  # jax would keep a reference to it, and it may be written later
     return cast(outs[side.index] if isinstance(side, Out) else side, kind)
 
 

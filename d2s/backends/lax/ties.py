@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 import jax
+import numpy as np
 
 from d2s.backends.lax.links import Kin, kin, link, related
 
@@ -20,6 +21,8 @@ class Ties:
 
     def __init__(self, inits: list[Any]) -> None:
         kins = [kin(init) for init in inits]
+        #: what the loop replaces; NumPy arrays among it are looked for when it is done
+        self._replaced = {id(init) for init in inits if isinstance(init, np.ndarray)}
         #: pairs that may be one array when a trip begins, and when one ends
         self.pairs = related(kins)
         self.after: set[tuple[int, int]] = set()
@@ -35,8 +38,9 @@ class Ties:
         for one, other in self.pairs:
             link(inputs[one], inputs[other])
         for value, arrays in zip(inputs, self.before, strict=True):
-            for array in arrays.values():
-                link(value, array)
+            for key, array in arrays.items():
+                if key not in self._replaced:
+                    link(value, array)
 
     def follow(self, inputs: list[Any], outs: list[Kin]) -> bool:
         """Hand on what a trip leaves; whether that says more than was known before the loop."""
