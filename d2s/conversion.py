@@ -243,7 +243,7 @@ def why_not(function: types.FunctionType) -> str:
         return "it is marked with d2s.do_not_convert"
     if is_library_file(code.co_filename):
         return "it belongs to a library"
-    if code.co_flags & _RUNS_LATER:
+    if code.co_flags & RUNS_LATER:
         return "it is a generator or a coroutine"
     known = _conversions.get(code)
     if isinstance(known, ConversionError) and known.code == "D2S001":
@@ -251,7 +251,7 @@ def why_not(function: types.FunctionType) -> str:
     return ""
 
 
-_RUNS_LATER = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+RUNS_LATER = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 _as_is = _Registry()  # code that is run as it is -> the reason
 
@@ -287,7 +287,7 @@ def _say_as_it_is(function: types.FunctionType, reason: str) -> None:
 def runs_later(function: Any) -> bool:
     """Whether a function is a generator or a coroutine: to call it runs nothing yet."""
     code = getattr(function, "__code__", None)
-    return code is not None and bool(code.co_flags & _RUNS_LATER)
+    return code is not None and bool(code.co_flags & RUNS_LATER)
 
 
 def skip(function: Any) -> Any:

@@ -393,3 +393,23 @@ def handler_that_only_raises(x):
     except ValueError:
         raise
     return d % 3 + b
+
+
+SCORE = 1
+
+
+def score(n):
+    global SCORE
+    SCORE = (SCORE + n) % 7
+    return SCORE
+
+
+# seed 501000153: what a generator inside the function calls runs as it is, outside
+@found(lambda: (1,), lambda: (2,), refused=("D2S024",))
+def generator_with_a_helper(n):
+    def made():
+        yield score(1) % 7
+
+    for i in made():
+        n = n + i
+    return n

@@ -24,7 +24,7 @@ import numpy as np
 from d2s.backends.lax.mentions import attribute_names_of, global_names
 from d2s.backends.lax.places import EMPTY, OF_PYTHON, Elsewhere, cell_contents, own_dict, slot_names
 from d2s.backends.lax.wrappers import is_of_jax
-from d2s.conversion import is_made_by_d2s, is_written, why_not
+from d2s.conversion import RUNS_LATER, is_made_by_d2s, is_written, why_not
 from d2s.libraries import is_library_class, is_library_file
 from d2s.static import StaticFunction
 
@@ -221,6 +221,22 @@ def _stored_names(code: types.CodeType) -> frozenset[str]:
     return frozenset(names)
 
 
+@functools.lru_cache(maxsize=4096)
+def _names_in_generators(code: types.CodeType) -> frozenset[str]:
+    """Globals that generators inside a function mention: what they call runs as it is, like them.
+
+    Generator expressions are converted.
+    """
+    names: set[str] = set()
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            is_expression = constant.co_name == "<genexpr>"
+            if constant.co_flags & RUNS_LATER and not is_expression:
+                names.update(global_names(constant))
+            names |= _names_in_generators(constant)
+    return frozenset(names)
+
+
 def _held(value: Any) -> list[Any]:
     """What an object holds, whether Python or C made it."""
     if isinstance(value, dict):
@@ -308,6 +324,10 @@ class _Walk:
             return held
         if not made and why_not(function):
             self.reach.as_is(function)
+        for name in _names_in_generators(code):
+            called = function.__globals__.get(name)
+            if isinstance(called, types.FunctionType):
+                self.reach.as_is(called)
         stored = _stored_names(code)
         defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
         reached: list[Any] = list(defaults)
