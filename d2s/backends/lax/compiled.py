@@ -395,7 +395,6 @@ class Compiled(Inspected):
         named = [int(n) for n in re.findall(r"(?:leaves|arguments)\[(\d+)\]", str(error))]
         wanted = tuple(n for n in named if n in numbers) or tuple(numbers)
         if wanted:
-            logger.info("%s: the value of a Python number is needed; it becomes static", self._name)
             entry.needed = wanted
             entry.settle()
             entry.reset()
@@ -451,7 +450,7 @@ class Compiled(Inspected):
         """Remember that a graph was built, and why."""
         reason = entry.reason or other_types(entry.inputs, inputs, entry.leaf_names)
         self._cache.graphs.append(Graph(inputs, reason))
-        logger.debug("%s: a graph for (%s): %s", self._name, ", ".join(inputs), reason)
+        logger.info("%s: a graph for (%s): %s", self._name, ", ".join(inputs), reason)
         entry.reason, entry.inputs = "", inputs
         self._built.append(entry.labels)
 
