@@ -46,7 +46,7 @@ from d2s.backends.lax.trees import (
     leaves,
 )
 from d2s.backends.lax.trips import State
-from d2s.backends.lax.unrolled import as_tuple, unroll
+from d2s.backends.lax.unrolled import as_tuple, count_trip, unroll
 from d2s.backends.lax.watch import Watch
 from d2s.errors import Error, StagingError
 from d2s.settings import Loops, settled
@@ -71,10 +71,12 @@ def _watch(body: Body, state: State, skip: int, *others: Any) -> Watch:
 
 def while_loop(test: Body, body: Body, state: State) -> State:
     """Python's loop while the test is known; one staged loop from where it is not."""
+    in_graph = False
     if not channels.in_trial():
         # inside the trial of a loop around, nothing stays: trips that are known may just run
         watch = _watch(body, state, 0, test)
-        if reaches_traced(watch) and becomes_traced(test, body, state, watch):
+        in_graph = reaches_traced(watch)
+        if in_graph and becomes_traced(test, body, state, watch):
             return _stage_while(test, body, state, watch=watch)
         rolled = _roll_while(test, body, state, watch)
         if rolled is not None:
@@ -89,6 +91,8 @@ def while_loop(test: Body, body: Body, state: State) -> State:
             return state
         state = as_tuple(body(*state), len(state))
         trips += 1
+        if in_graph:  # a loop on Python values alone leaves nothing there
+            count_trip()
 
 
 def _roll_while(test: Body, body: Body, state: State, watch: Watch) -> State | None:
