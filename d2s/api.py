@@ -168,6 +168,7 @@ def do_not_convert(function: F) -> F:
     return marked
 
 
+@boundary
 def set_cache(folder: Any) -> None:
     """Keep compiled graphs in a folder, for the next process; None ends that.
 

@@ -149,7 +149,7 @@ def _convert(
         if collecting:
             gc.enable()
     _register(code)
-    logger.debug("converted %s (%s:%d)", unit.name, unit.filename, unit.first_line)
+    logger.info("converted %s (%s:%d)", unit.name, unit.filename, unit.first_line)
     made_of = Conversion(code, tree, unit, runtime)
     if logger.isEnabledFor(logging.DEBUG):
         logger.debug("%s became\n%s", unit.name, made_of.source)

@@ -38,6 +38,8 @@ class Recording(threading.local):
     #: how many threads record, for all threads
     on = 0
     notes: list[Note] | None = None
+    #: trips of unrolled loops in the graph that is built, whoever records; None when none is
+    trips: int | None = None
 
 
 _recording = Recording()
@@ -68,12 +70,37 @@ def add(note: Note) -> None:
         _recording.notes.append(note)
 
 
-def mark() -> int:
-    """How many notes there are; what an attempt adds can be taken back."""
-    return len(_recording.notes or ())
+@contextmanager
+def counted(fresh: bool = False) -> Iterator[None]:
+    """Count the trips of unrolled loops inside; a graph of its own begins a count of its own."""
+    before = _recording.trips
+    if fresh or before is None:
+        _recording.trips = 0
+    try:
+        yield
+    finally:
+        if fresh or before is None:
+            _recording.trips = before
 
 
-def back_to(count: int) -> None:
-    """Forget the notes of an attempt that came to nothing."""
+def trip() -> int:
+    """One more trip; how many there are, 0 where nobody counts."""
+    if _recording.trips is None:
+        return 0
+    _recording.trips += 1
+    return _recording.trips
+
+
+Mark = tuple[int, int | None]
+
+
+def mark() -> Mark:
+    """How many notes and trips there are; what an attempt adds can be taken back."""
+    return len(_recording.notes or ()), _recording.trips
+
+
+def back_to(start: Mark) -> None:
+    """Forget the notes and trips of an attempt that came to nothing."""
+    count, _recording.trips = start
     if _recording.notes is not None:
         del _recording.notes[count:]

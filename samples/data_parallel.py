@@ -13,6 +13,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 
 import jax
 import jax.numpy as jnp
@@ -102,6 +103,20 @@ def work(count, number=0, address=None):
         print("losses", *(f"{value:.6f}" for value in found))
 
 
+def first_failure(workers, end):
+    """The code of the first worker that fails, 0 if none does, None if they do not end in time.
+
+    All are asked in turn: when one is gone, the others wait for it.
+    """
+    while time.monotonic() < end:
+        codes = [worker.poll() for worker in workers]
+        failed = next((code for code in codes if code), 0)
+        if failed or None not in codes:
+            return failed
+        time.sleep(0.1)
+    return None
+
+
 def lead(count, seconds):
     """Start the processes, wait for them, and end them all if one fails or takes too long."""
     with socket.socket() as free:
@@ -110,13 +125,11 @@ def lead(count, seconds):
     command = [sys.executable, __file__, f"--processes={count}", f"--address={address}", "--number"]
     # each in a group of its own: what it started goes with it
     workers = [subprocess.Popen([*command, str(n)], start_new_session=True) for n in range(count)]
-    code = 0
     try:
-        for worker in workers:
-            code = code or worker.wait(seconds)
-    except subprocess.TimeoutExpired:
-        print(f"no end after {seconds} s", file=sys.stderr)
-        code = 124
+        code = first_failure(workers, time.monotonic() + seconds)
+        if code is None:
+            print(f"no end after {seconds} s", file=sys.stderr)
+            code = 124
     finally:
         for worker in workers:
             if worker.poll() is None:
@@ -132,7 +145,9 @@ if __name__ == "__main__":
     parser.add_argument("--seconds", type=float, default=180, help="after which all are ended")
     parser.add_argument("--number", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--address", help=argparse.SUPPRESS)
-    options, _ = parser.parse_known_args()
+    options = parser.parse_args()
+    if options.processes < 1 or DEVICES % options.processes:
+        parser.error(f"--processes must be a divisor of the {DEVICES} devices")
     if options.number is None and options.processes > 1:
         sys.exit(lead(options.processes, options.seconds))
     work(options.processes, options.number or 0, options.address)

@@ -240,9 +240,22 @@ def test_only_lines_of_the_user_are_shown(mistake):
 
 def test_the_environment_opens_the_log(tmp_path):
     done = run(PROGRAM, tmp_path, D2S_LOG="debug")
-    assert "d2s DEBUG: converted f" in done.stderr
+    assert "d2s INFO: converted f" in done.stderr
     assert "return d2s.cond(x > 0" in done.stderr
     assert run(PROGRAM, tmp_path, D2S_LOG="error").stderr == ""
+
+
+def test_the_log_tells_of_conversions_and_graphs(tmp_path):
+    program = (
+        "import d2s\nimport jax.numpy as jnp\n\n\n@d2s.to_static\ndef f(x, n):\n"
+        "    return x * n if x.sum() > 0 else x\n\n\n"
+        "f(jnp.ones(2), 2)\nf(jnp.ones((3, 2)), 2)\n"
+    )
+    lines = run(program, tmp_path, D2S_LOG="info").stderr.splitlines()
+    kept = [line for line in lines if "converted" in line or "a graph for" in line]
+    assert lines == kept and all(line.startswith("d2s INFO: ") for line in lines)
+    assert "converted f (" in lines[0] and "the first call" in lines[1]
+    assert "another type: x: float32[2] became float32[3,2]" in lines[2] and len(lines) == 3
 
 
 def test_a_wrong_level_is_told(tmp_path):

@@ -139,7 +139,36 @@ def test_static_arguments_need_a_hash():
     static = d2s.to_static(power, static_argnums=1)
     with pytest.raises(d2s.Error) as caught:
         static(1.0, jnp.int32(3))
-    assert caught.value.code == "D2S030"
+    assert caught.value.code == "D2S030" and "the argument n is static" in caught.value.what
+    assert "static_argnames" in caught.value.fix
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"in_shardings": 3}, "in_shardings has 3 in it"),
+        ({"in_shardings": (None, "x")}, "in_shardings has 'x' in it"),
+        ({"in_shardings": {"q": None}}, "in_shardings: power has no argument 'q'"),
+        ({"out_shardings": 3}, "out_shardings has 3 in it"),
+        ({"out_shardings": (None, None)}, "out_shardings does not fit what power returns"),
+        ({"compiler_options": {"nothing": 1}}, "compiler_options: No such compile option"),
+        (
+            {"compiler_options": {"xla_cpu_enable_fast_math": "q"}},
+            "compiler_options: While setting option",
+        ),
+    ],
+)
+def test_layouts_and_compiler_options_that_are_none(given, text):
+    """Refused where they are given, or by the first call, with the name of the option."""
+    with pytest.raises(d2s.Error, match=text) as caught:
+        d2s.to_static(power, **given)(jnp.float32(1.0), 2)
+    assert caught.value.code == "D2S033"
+
+
+def test_a_cache_that_is_no_folder():
+    with pytest.raises(d2s.Error, match="set_cache: 3 is no folder") as caught:
+        d2s.set_cache(3)
+    assert caught.value.code == "D2S033"
 
 
 def test_donation():

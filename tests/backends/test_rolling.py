@@ -503,6 +503,44 @@ def test_the_log_says_what_is_unrolled(caplog):
     assert "more than 1000 iterations are unrolled" in caplog.text
 
 
+def nest(x):
+    for i in range(30):
+        for j in range(40):
+            x = x + 1
+            print(i, j)
+    return x
+
+
+def while_loop_of_many_trips(x):
+    n = 1
+    while n < 600:
+        n = n + 1 + n // 500 - n // 500
+        x = x + n
+    n = 1
+    while n < 600:
+        n = n + 1 + n // 500 - n // 500
+        x = x * n
+    return x
+
+
+def python_alone(x):
+    n = 0
+    while n < 2000:
+        n = n + (n % 7) + 1
+    return x + n
+
+
+@pytest.mark.parametrize(
+    ("function", "said"), [(nest, 1), (while_loop_of_many_trips, 1), (python_alone, 0)]
+)
+def test_many_trips_of_all_loops_of_a_graph_are_told_once(function, said, caplog):
+    for _ in range(2):
+        caplog.clear()
+        with caplog.at_level(logging.WARNING, logger="d2s"):
+            d2s.to_static(function).jaxpr(jnp.float32(1.0))
+        assert caplog.text.count("more than 1000 iterations are unrolled") == said
+
+
 # -- graphs ---------------------------------------------------------------------------------------
 
 

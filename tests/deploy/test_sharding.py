@@ -58,3 +58,25 @@ def test_processes_that_do_not_end_are_ended():
     listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
     address = re.search(r"--address=(\S+)", done.stdout + done.stderr)
     assert address is None or address[1] not in listed
+
+
+def test_a_process_that_fails_ends_the_others_at_once():
+    from samples import data_parallel
+
+    slow, fails = (
+        subprocess.Popen([sys.executable, "-c", code])
+        for code in ("import time; time.sleep(60)", "raise SystemExit(3)")
+    )
+    start = time.monotonic()
+    try:
+        assert data_parallel.first_failure([slow, fails], start + 50) == 3
+    finally:
+        slow.kill()
+        slow.wait()
+    assert time.monotonic() - start < 30
+
+
+@pytest.mark.parametrize("options", [["--processes", "0"], ["--processes", "3"], ["--proceses=2"]])
+def test_options_that_there_are_not(options):
+    done = run(SAMPLE, *options)
+    assert done.returncode == 2 and "error:" in done.stderr and "Traceback" not in done.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import importlib.util
 import runpy
+import sys
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,8 @@ def test_a_sample_gives_what_plain_python_gives(name):
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_a_sample_runs(name, capsys):
+def test_a_sample_runs(name, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", [name])  # the options of pytest are not for it
     runpy.run_path(str(FOLDER / f"{name}.py"), run_name="__main__")
     assert capsys.readouterr().out.strip()
 

@@ -53,6 +53,7 @@ def build(entry: Entry, leaves: tuple[Any, ...], ticket: Any, reached: Any) -> A
     aside = channels.set_aside(exact)
     with (
         deep,
+        record.counted(fresh=True),
         _running(owner),
         settings.afresh(
             max_iterations=owner.options.max_iterations,

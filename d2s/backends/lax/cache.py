@@ -6,7 +6,7 @@ import os
 
 import jax
 
-from d2s.errors import Error
+from d2s.errors import Error, wrong_option
 
 #: the environment's way to ask for it
 VARIABLE = "D2S_CACHE"
@@ -17,6 +17,8 @@ def keep_in(folder: str | os.PathLike[str] | None) -> None:
     if folder is None:
         jax.config.update("jax_compilation_cache_dir", None)
         return
+    if not isinstance(folder, str | os.PathLike):
+        raise wrong_option(f"set_cache: {folder!r} is no folder", "the path of a folder, or None")
     path = os.path.abspath(os.path.expanduser(os.fspath(folder)))
     try:
         os.makedirs(path, exist_ok=True)

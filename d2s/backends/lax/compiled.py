@@ -384,6 +384,9 @@ class Compiled(Inspected):
         """Make the numbers static whose value was needed; otherwise say what went wrong."""
         if tracing.look is None and any(isinstance(v, jax.ShapeDtypeStruct) for v in leaves):
             raise no_array()
+        if self.options.compiler_options and _is_about_options(error):
+            what = str(error).partition(": ")[2] or str(error)
+            raise wrong_option(f"compiler_options: {what}", "an option that XLA knows") from error
         # a NaN is no reason to build another graph: this one has run
         staging = isinstance(error, Error) and not isinstance(error, SyntaxError | NanFound)
         if not staging and not is_tracer_error(error):
@@ -392,7 +395,6 @@ class Compiled(Inspected):
         named = [int(n) for n in re.findall(r"(?:leaves|arguments)\[(\d+)\]", str(error))]
         wanted = tuple(n for n in named if n in numbers) or tuple(numbers)
         if wanted:
-            logger.info("%s: the value of a Python number is needed; it becomes static", self._name)
             entry.needed = wanted
             entry.settle()
             entry.reset()
@@ -448,7 +450,7 @@ class Compiled(Inspected):
         """Remember that a graph was built, and why."""
         reason = entry.reason or other_types(entry.inputs, inputs, entry.leaf_names)
         self._cache.graphs.append(Graph(inputs, reason))
-        logger.debug("%s: a graph for (%s): %s", self._name, ", ".join(inputs), reason)
+        logger.info("%s: a graph for (%s): %s", self._name, ", ".join(inputs), reason)
         entry.reason, entry.inputs = "", inputs
         self._built.append(entry.labels)
 
@@ -464,6 +466,12 @@ class Compiled(Inspected):
             self._forget()
             self._built.clear()
             self._cache.graphs.clear()
+
+
+def _is_about_options(error: Exception) -> bool:
+    """Whether XLA refuses an option, which it does when it compiles."""
+    is_xla = isinstance(error, jax.errors.JaxRuntimeError)
+    return is_xla and ("No such compile option" in str(error) or "setting option" in str(error))
 
 
 def _numbers(leaves: Sequence[Any]) -> list[int]:

@@ -9,11 +9,15 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.experimental.layout import Format
 
 from d2s.backends.lax import channels
 from d2s.errors import Site, wrong_option
 from d2s.options import Options
 from d2s.specs import Inputs, Spec
+
+#: what JAX takes for the layout of an array
+_LAYOUTS = (jax.sharding.Sharding, jax.sharding.PartitionSpec, Format, jax.Device)
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -21,10 +25,10 @@ Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 class Constant:
     """An argument that is a constant of the graph because that was asked for."""
 
-    __slots__ = ("value",)
+    __slots__ = ("name", "value")
 
-    def __init__(self, value: Any) -> None:
-        self.value = value
+    def __init__(self, value: Any, name: str) -> None:
+        self.value, self.name = value, name
 
 
 class Donated:
@@ -98,6 +102,8 @@ class Edge:
         self._positional = [p.name for p in self._parameters if p.kind in kinds]
         self._static = self._chosen("static", options.static_argnums, options.static_argnames)
         self._donated = self._chosen("donate", options.donate_argnums, options.donate_argnames)
+        for name in ("in_shardings", "out_shardings"):
+            _check_layouts(name, getattr(options, name))
         self._in, self._out = self._layouts(options.in_shardings), options.out_shardings
         self.inputs: Inputs | None = None
         #: how many arguments come from the object of a method
@@ -130,6 +136,13 @@ class Edge:
         if given is None:
             return {}
         if isinstance(given, Mapping):
+            known = [p.name for p in self._parameters]
+            for name in given:
+                if name not in known:
+                    raise wrong_option(
+                        f"in_shardings: {self._label} has no argument {name!r}",
+                        f"one of {', '.join(known)}",
+                    )
             return dict(given)
         if not isinstance(given, list | tuple):
             return {name: given for name in self._positional if name not in self._static}
@@ -151,7 +164,7 @@ class Edge:
 
     def _one(self, name: str, value: Any) -> Any:
         if name in self._static:
-            return Constant(value)
+            return Constant(value, name)
         layout = self._in.get(name)
         # a Python number is everywhere
         stays = (jax.ShapeDtypeStruct, bool, int, float, complex)
@@ -163,7 +176,15 @@ class Edge:
         """The result, laid out on devices."""
         if self._out is None:
             return value
-        return jax.tree.map(_laid_out, value, _for_each(self._out, value))
+        try:
+            layouts = _for_each(self._out, value)
+        except ValueError as error:
+            raise wrong_option(
+                f"out_shardings does not fit what {self._label} returns "
+                f"({str(error).splitlines()[0]})",
+                "one layout for all of it, or a container like the result with one for each part",
+            ) from error
+        return jax.tree.map(_laid_out, value, layouts)
 
     def examples(self) -> dict[str, Any] | None:
         """Specifications that stand for all arguments, if there are some for all."""
@@ -178,15 +199,27 @@ class Edge:
         return found if set(needed) - {"self"} <= set(found) else None
 
 
+def _is_layout(value: Any) -> bool:
+    return value is None or isinstance(value, _LAYOUTS)
+
+
+def _check_layouts(option: str, given: Any) -> None:
+    """Refuse what is no layout, wherever it is in the option."""
+    for one in jax.tree.leaves(given, is_leaf=_is_layout):
+        if not _is_layout(one):
+            raise wrong_option(
+                f"{option} has {one!r} in it, which is no layout",
+                "a sharding of JAX's, for example jax.sharding.NamedSharding(mesh, spec), or None",
+            )
+
+
 def _for_each(layouts: Any, value: Any) -> Any:
     """One layout for each array; one for a container is for all that is in it, None for none."""
 
     def spread(layout: Any, part: Any) -> Any:
         return jax.tree.map(lambda _: _Layout(layout), part)
 
-    return jax.tree.map(
-        spread, layouts, value, is_leaf=lambda v: v is None or isinstance(v, jax.sharding.Sharding)
-    )
+    return jax.tree.map(spread, layouts, value, is_leaf=_is_layout)
 
 
 class _Layout:

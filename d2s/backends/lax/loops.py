@@ -47,7 +47,7 @@ from d2s.backends.lax.trees import (
     leaves,
 )
 from d2s.backends.lax.trips import State
-from d2s.backends.lax.unrolled import as_tuple, unroll
+from d2s.backends.lax.unrolled import as_tuple, count_trip, unroll
 from d2s.backends.lax.watch import Watch
 from d2s.errors import Error, StagingError
 from d2s.settings import Loops, settled
@@ -73,7 +73,8 @@ def _watch(body: Body, state: State, skip: int, *others: Any) -> Watch:
 def while_loop(test: Body, body: Body, state: State) -> State:
     """Python's loop while the test is known; one staged loop from where it is not."""
     watch, known = _watch(body, state, 0, test), Memory()
-    if reaches_traced(watch):
+    in_graph = reaches_traced(watch)
+    if in_graph:
         known = memory.of(watch, test, body, *state)
         if becomes_traced(test, body, state, watch, known):
             return _stage_while(test, body, state, watch=watch, known=known)
@@ -95,6 +96,8 @@ def while_loop(test: Body, body: Body, state: State) -> State:
             return state
         state = as_tuple(body(*state), len(state))
         trips += 1
+        if in_graph:  # a loop on Python values alone leaves nothing there
+            count_trip()
 
 
 def _roll_while(test: Body, body: Body, state: State, watch: Watch, known: Memory) -> State | None:

@@ -36,7 +36,7 @@ from d2s.backends.lax.keys import (
 )
 from d2s.backends.lax.kinds import ARRAY as ARRAY
 from d2s.backends.lax.places import EMPTY, own_dict, slot_names
-from d2s.errors import StagingError
+from d2s.errors import StagingError, a
 from d2s.libraries import is_library_class
 from d2s.specs import Spec
 from d2s.static import BoundStatic, StaticFunction
@@ -117,6 +117,19 @@ class Taken:
         self._struct(value.value, True)
 
     def _constant(self, value: Any, given: bool) -> None:
+        """A static argument; the graph belongs to its value."""
+        try:
+            hash(value.value)
+        except TypeError:
+            raise StagingError(
+                f"the argument {value.name} is static, and {a(type(value.value))} has no hash by "
+                "which its value could be known again",
+                code="D2S030",
+                site=channels.where(),
+                fix="a hashable value, such as a number, a text or a tuple of those, or an "
+                f"argument that is not static: {value.name} left out of static_argnums and "
+                "static_argnames",
+            ) from None
         self._opaque(value.value, True)
 
     def _donated(self, value: Any, given: bool) -> None:

@@ -7,6 +7,7 @@ import types
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from d2s import record
 from d2s.backends.lax import channels
 from d2s.backends.lax.branches import cond
 from d2s.backends.lax.notes import note
@@ -19,7 +20,7 @@ Body = Callable[..., Any]
 
 logger = logging.getLogger("d2s")
 
-#: more unrolled trips than that are worth a word
+#: more unrolled trips in a graph than that are worth a word
 MANY = 1000
 
 
@@ -28,14 +29,18 @@ def as_tuple(value: Any, count: int) -> State:
 
 
 def unroll(iterable: Iterable[Any], body: Body, state: State, test: Body | None) -> State:
+    with record.counted():
+        return _unroll(iterable, body, state, test)
+
+
+def _unroll(iterable: Iterable[Any], body: Body, state: State, test: Body | None) -> State:
     count = len(state)
     items = iter(iterable)
     if isinstance(items, types.GeneratorType):
         items = _yielded(items)
     trips = 0
     for trips, item in enumerate(items, 1):
-        if trips == MANY + 1:
-            _warn()
+        count_trip()
         # by name, so that whoever asks who holds an array (see `aliases`) finds this, too
         arguments = (item, *state)
         state = as_tuple(body(*arguments), count)
@@ -50,7 +55,10 @@ def unroll(iterable: Iterable[Any], body: Body, state: State, test: Body | None)
     return state
 
 
-def _warn() -> None:
+def count_trip() -> None:
+    """Say once for a graph that there are many trips in it, whichever loops they are of."""
+    if channels.in_trial() or record.trip() != MANY + 1:
+        return
     site = channels.where()
     logger.warning(
         "%s:%s: more than %s iterations are unrolled, each is in the graph; d2s.roll(...) around "
@@ -90,6 +98,7 @@ def _unroll_guarded(
     count = len(state)
     for item in items:
         trips += 1
+        count_trip()
 
         def then(*values: Any, item: Any = item) -> Any:
             return as_tuple(body(item, *values), count)
