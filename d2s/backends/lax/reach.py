@@ -325,9 +325,9 @@ class _Walk:
         if not made and why_not(function):
             self.reach.as_is(function)
         for name in _names_in_generators(code):
-            called = function.__globals__.get(name)
-            if isinstance(called, types.FunctionType):
-                self.reach.as_is(called)
+            helper = function.__globals__.get(name)
+            if isinstance(helper, types.FunctionType):
+                self.reach.as_is(helper)
         stored = _stored_names(code)
         defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
         reached: list[Any] = list(defaults)
