@@ -60,9 +60,10 @@ def unwatched(stream: Any) -> Any:
 def refused() -> Iterator[None]:
     """Refuse what is printed before the graph runs."""
     with _lock:
-        if not isinstance(sys.stdout, _Watched):
-            sys.stdout = _Watched(sys.stdout)
-        _watching.append(sys.stdout)
+        watched: Any = sys.stdout
+        if not isinstance(watched, _Watched):
+            watched = sys.stdout = _Watched(watched)
+        _watching.append(watched)
     before, _here.graphs, _here.refusal = _here.refusal, _here.graphs + 1, None
     try:
         yield
@@ -77,8 +78,8 @@ def refused() -> Iterator[None]:
     finally:
         _here.graphs, _here.refusal = _here.graphs - 1, before
         with _lock:
-            watched = _watching.pop()
-            if not _watching and sys.stdout is watched:
+            _watching.remove(watched)
+            if watched not in _watching and sys.stdout is watched:
                 sys.stdout = watched.stream
 
 
