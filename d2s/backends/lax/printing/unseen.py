@@ -60,9 +60,9 @@ def unwatched(stream: Any) -> Any:
 def refused() -> Iterator[None]:
     """Refuse what is printed before the graph runs."""
     with _lock:
-        watched: Any = sys.stdout
-        if not isinstance(watched, _Watched):
-            watched = sys.stdout = _Watched(watched)
+        now: Any = sys.stdout
+        watched = now if isinstance(now, _Watched) else _Watched(now)
+        sys.stdout = watched
         _watching.append(watched)
     before, _here.graphs, _here.refusal = _here.refusal, _here.graphs + 1, None
     try:
