@@ -22,7 +22,7 @@ from d2s.analysis.facts import (
     writes_last,
 )
 from d2s.analysis.nodes import Switch
-from d2s.analysis.order import Evaluated, bound_by_thunks, evaluate
+from d2s.analysis.order import Evaluated, bound_by_thunks, evaluate, is_python_bool
 from d2s.analysis.scopes import (
     FUNCTIONS,
     SCOPES,
@@ -325,7 +325,11 @@ class Flow:
             bodies = [*(case.body for case in node.cases), node.orelse]
             return node.subject, [(body, set()) for body in bodies]
         test = self._evaluated(node.test)
-        return node.test, [(node.body, test.when_true), (node.orelse, test.when_false)]
+        skipping = node.test.values[:-1] if isinstance(node.test, gast.BoolOp) else [node.test]
+        if all(map(is_python_bool, skipping)):
+            return node.test, [(node.body, test.when_true), (node.orelse, test.when_false)]
+        # in a graph, what an operand binds that may be left out is doubtful whatever the truth is
+        return node.test, [(node.body, test.sure), (node.orelse, test.sure)]
 
     def _visit_if(
         self, node: gast.stmt, live: set[str], assigned: Sets, bound: set[str], shared: set[str]

@@ -413,3 +413,11 @@ def generator_with_a_helper(n):
     for i in made():
         n = n + i
     return n
+
+
+# seed 601000201: bound on both sides of a branch, on one of them by an operand of its test
+@found(lambda: (0,), lambda: (5,))
+def bound_by_an_operand_or_after_it(x):
+    if 5 - x or (c := 1):
+        c = 7
+    return c

@@ -34,7 +34,18 @@ def f(x, n):
 # case: constant exponents stay
 
 def f(x):
-    return x ** 2 + x ** -1 + x ** 0.5
+    return x ** 2 + x ** 0.5
+
+
+# case: negative exponents make floats of integers
+
+def f(x):
+    return x ** -1
+
+# output
+
+def f(x):
+    return d2s.power(x, -1)
 
 
 # case: other operators stay
