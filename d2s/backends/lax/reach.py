@@ -168,6 +168,10 @@ class Reach:
             stack += _held(value)
 
 
+#: modules whose objects hold functions of others to call them; what else libraries hold is theirs
+_WRAPPING = ("contextlib", "functools")
+
+
 def users_functions(values: Iterable[Any], wrapped: bool = False) -> list[types.FunctionType]:
     """The functions of the user's among values, which whoever gets them may call as they are.
 
@@ -191,10 +195,11 @@ def users_functions(values: Iterable[Any], wrapped: bool = False) -> list[types.
         elif type(value) in (dict, types.MappingProxyType):
             stack += value.values()
         elif wrapped and not isinstance(value, types.FunctionType | type | types.ModuleType):
-            stack += _held(value)
             kind: Any = type(value)
             if not is_library_class(kind):
                 stack += vars(kind).values()
+            elif kind.__module__ in _WRAPPING:
+                stack += _held(value)
         if not isinstance(value, types.FunctionType) or is_made_by_d2s(value):
             continue
         if not is_library_file(value.__code__.co_filename):
