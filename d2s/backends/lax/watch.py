@@ -256,6 +256,8 @@ class Watch:
             ours = function.__module__.startswith("d2s.")
             if ours:
                 return [cell_contents(cell) for cell in reached]
+            if not self.outside:
+                return []
             held = (cell_contents(cell) for cell in reached)
             return [*users_functions([function], wrapped=True), *filter(callable, held)]
         for name, cell in zip(function.__code__.co_freevars, reached, strict=True):
