@@ -7,6 +7,7 @@ import copy
 import importlib
 import inspect
 import runpy
+import sys
 from pathlib import Path
 
 import pytest
@@ -52,7 +53,8 @@ def test_a_sample_gives_the_same(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_a_sample_runs_as_a_program(name, tmp_path, capsys):
+def test_a_sample_runs_as_a_program(name, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", [f"{name}.py"])
     runpy.run_path(str(FOLDER / f"{name}.py"), run_name="__main__")
     want = capsys.readouterr().out
     path = tmp_path / f"{name}.py"

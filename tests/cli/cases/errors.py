@@ -60,7 +60,7 @@ def checked(x, limit):
         return result
     def else_2():
         d2s.assert_(d2s.compare(0, '<=', x, '<', lambda: limit), lambda: 'a "quoted" text')
-        return {**{}, 'k': [x ** (-1), *d2s.fn(range)(2)]}, lambda *a, k=1: d2s.or_(a,
+        return {**{}, 'k': [d2s.power(x, -1), *d2s.fn(range)(2)]}, lambda *a, k=1: d2s.or_(a,
             lambda: k)
     return d2s.cond(returned, then_2, else_2)
 
