@@ -232,7 +232,23 @@ def _asked_one_by_one(items: Iterator[Any], stops: Call, empty: bool) -> Any:
         if ended:
             break
         result = with_next
+        if is_traced(result):
+            _refuse_shared(items)
     return result
+
+
+def _refuse_shared(items: Iterator[Any]) -> None:
+    """How far an iterator got is not known, so nobody may ask it for more."""
+    own = {id(v) for v in (items, *_behind(items)) if isinstance(v, Iterator)}
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        if is_made_code(frame.f_code) and any(id(v) in own for v in frame.f_locals.values()):
+            raise refuse(
+                "any() or all() stops at a run-time value, and its iterator has a name",
+                "a for loop with an `if` and a `break`, or an iterator of its own",
+                code="D2S023",
+            )
+        frame = frame.f_back
 
 
 def _behind(iterator: Iterator[Any]) -> list[Any]:

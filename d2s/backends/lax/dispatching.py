@@ -15,7 +15,6 @@ from typing import Any
 
 from d2s.backends.lax import kinds
 from d2s.backends.lax.casts import has_traced, refuse
-from d2s.backends.lax.mentions import may_print
 from d2s.backends.lax.watch import inside
 
 _FUNCTOOLS = functools.singledispatch.__code__.co_filename
@@ -53,6 +52,8 @@ class _Asked(threading.local):
 
     def __init__(self) -> None:
         self.caches: list[tuple[Any, int]] = []
+        #: those that were asked by run-time values, which must not stay there
+        self.traced: list[Any] = []
 
 
 _asked = _Asked()
@@ -61,7 +62,7 @@ _asked = _Asked()
 @contextmanager
 def clean_caches() -> Iterator[None]:
     """What a graph that could not be built has left in caches was made of what is undone."""
-    before, _asked.caches = _asked.caches, []
+    before, _asked.caches, _asked.traced = (_asked.caches, _asked.traced), [], []
     try:
         yield
     except BaseException:
@@ -70,7 +71,9 @@ def clean_caches() -> Iterator[None]:
                 cache.cache_clear()
         raise
     finally:
-        _asked.caches = before
+        for cache in _asked.traced:
+            cache.cache_clear()
+        _asked.caches, _asked.traced = before
 
 
 def remembered(function: Any) -> Callable[..., Any] | None:
@@ -84,19 +87,15 @@ def remembered(function: Any) -> Callable[..., Any] | None:
     owner = () if cache is function else (function.__self__,)
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        from d2s.ops import fn
-
         given = (*owner, *args, *kwargs.values())
         twin = next((v for v in given if inside.twins and inside.twins.number(v) is not None), None)
         if twin is not None:
             raise _refused(cache, f"would look for a {type(twin).__name__} that is another one")
-        if has_traced(given):
-            if may_print(cache.__wrapped__):
-                raise _refused(cache, "decides by a run-time value whether something is printed")
-            return fn(cache.__wrapped__)(*owner, *args, **kwargs)
         _asked.caches.append((cache, cache.cache_info().misses))
         result = cache(*owner, *args, **kwargs)
-        if has_traced(result):
+        if has_traced(given):
+            _asked.traced.append(cache)
+        elif has_traced(result):
             raise _refused(cache, "would keep a run-time value")
         return result
 

@@ -226,7 +226,6 @@ def _stored_names(code: types.CodeType) -> frozenset[str]:
     return frozenset(names)
 
 
-@functools.lru_cache(maxsize=4096)
 def _names_in_generators(code: types.CodeType) -> frozenset[str]:
     """Globals that generators inside a function mention: what they call runs as it is, like them.
 
