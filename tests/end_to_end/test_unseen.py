@@ -365,7 +365,7 @@ def test_single_dispatch_knows_what_run_time_values_are(value):
     assert float(d2s.to_static(lambda x: kind([x]))(value)) == float(value)
     assert d2s.to_static(lambda x: x + kind("text"))(value) == value - 1
     if not isinstance(value, int):
-        KINDS.kind(value)  # from 3.12 on, the first use of an object is noted in a cache of Python's
+        KINDS.kind(value)  # from 3.12 on, Python notes the first use of an object
         assert float(d2s.to_static(lambda x: KINDS.kind(x))(value)) == float(KINDS.kind(value))
 
 
