@@ -24,6 +24,7 @@ from d2s.backends.lax import (
     cache,
     channels,
     constants,
+    failing,
     handlers,
     items,
     loops,
@@ -31,6 +32,7 @@ from d2s.backends.lax import (
     ordering,
     printing,
     regions,
+    sites,
     texts,
     wrappers,
 )
@@ -168,7 +170,7 @@ class LaxBackend(PythonBackend):
         return maybe.value
 
     def quoted(self, value: Any, how: str) -> Any:
-        value = texts.with_sizes(texts.message(value))
+        value = texts.with_sizes(failing.message(value))
         if not has_traced(value) or channels.current() is None:
             return super().quoted(value, how)
         return texts.Quote(value, how, channels.root().quotes)
@@ -232,7 +234,7 @@ class LaxBackend(PythonBackend):
             return special(*args, **kwargs)
         owner = getattr(function, "__self__", None)
         if isinstance(owner, _CONTAINERS) and channels.watches():
-            changes[id(owner)] = channels.where()
+            changes[id(owner)] = sites.where()
         if isinstance(owner, np.ndarray) and function.__name__ in _CHANGE_ARRAYS:
             aliases.spend_maybe(owner)
         if type(owner) is list and function.__name__ == "sort":
@@ -288,7 +290,7 @@ class LaxBackend(PythonBackend):
             f"{module}.{name} needs the truth of a run-time value; d2s did not "
             f"convert it: {reason}",
             code="D2S021",
-            site=channels.where(error),
+            site=sites.where(error),
             fix=f"`@d2s.convert` above the definition of {name}, if it is plain Python"
             if hasattr(function, "__qualname__")
             else "d2s.convert(f) in place of each function f of yours that it holds",

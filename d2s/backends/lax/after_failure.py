@@ -6,7 +6,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from d2s.backends.lax import aliases, channels
+from d2s.backends.lax import aliases, channels, sites
 from d2s.backends.lax.blame import difference
 from d2s.backends.lax.boxes import build, known, opened
 from d2s.backends.lax.channels import Scope
@@ -86,7 +86,7 @@ def select(test: Any, one: Any, other: Any) -> Any:
         tree = joining.join(known(one, {}), known(other, {}))
     except Difference as found:
         what = "after a failure|otherwise"
-        raise difference(found, [], found.path, what, channels.where()) from None
+        raise difference(found, [], found.path, what, sites.where()) from None
 
     def pick(leaf: Any) -> Any:
         if not isinstance(leaf, Joined):

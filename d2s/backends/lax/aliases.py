@@ -20,7 +20,7 @@ import jax
 import numpy as np
 from jax.extend.core import take_current_trace
 
-from d2s.backends.lax import channels
+from d2s.backends.lax import channels, sites
 from d2s.backends.lax.holders import is_alone, is_forgotten, names_of
 from d2s.backends.lax.links import VIEWS, as_outside, bases, is_spent, kin
 from d2s.errors import Site, StagingError
@@ -60,7 +60,7 @@ def refuse_alias(written: Site | None = None) -> None:
         f"an array is used that was written{line} under another name, or through a view; jax "
         "arrays are values, so this name would not see the write",
         code="D2S024",
-        site=written if written is not None and not channels.in_user_code() else channels.where(),
+        site=written if written is not None and not sites.in_user_code() else sites.where(),
         fix="one name for the array, or a copy of it (`y = x.copy()`) before the write",
     )
 
@@ -76,14 +76,14 @@ def spend(array: Any, by_rows: bool = False, in_piece: bool = False) -> None:
         raise StagingError(
             "an argument that is a NumPy array is written; the caller's array would not change",
             code="D2S024",
-            site=channels.where(),
+            site=sites.where(),
             fix="a jax array as argument, or a copy (`x = jnp.array(x)`), returned to the caller",
         )
     if not by_rows and _is_iterated(array):
         raise StagingError(
             "an array is written in a loop over its own rows; the loop would not see the write",
             code="D2S024",
-            site=channels.where(),
+            site=sites.where(),
             fix="a loop over a copy (`for row in x.copy()`), or over positions",
         )
     if not isinstance(array, jax.core.Tracer) and isinstance(array, jax.Array):
@@ -105,7 +105,7 @@ def _spend_one(array: Any) -> None:
         frame = _frame(array)
         _state.uses.append((array, frame, len(frame.tracing_eqns) if frame is not None else 0))
         array.__class__ = _spent_class(kind)
-    _state.sites[id(array)] = channels.where()
+    _state.sites[id(array)] = sites.where()
 
 
 def _refuse_maybe() -> None:
@@ -114,7 +114,7 @@ def _refuse_maybe() -> None:
         "an array is written that may be another one, as a branch or loop on a run-time value "
         "wills; jax arrays are values, so the other name would not see the write",
         code="D2S024",
-        site=channels.where(),
+        site=sites.where(),
         fix="a copy (`y = x.copy()`) where one name gets the array of another",
     )
 
@@ -149,8 +149,8 @@ def changed_view(array: Any) -> None:
         return
     for base in bases(array):
         if id(base) in _state.made:
-            refuse_alias(channels.where())
-        _state.views[id(base)] = (base, channels.where())
+            refuse_alias(sites.where())
+        _state.views[id(base)] = (base, sites.where())
 
 
 def may_be_numpy(array: Any) -> bool:
@@ -166,7 +166,7 @@ def _is_iterated(array: Any) -> bool:
     """Whether a loop over the rows of an array is running."""
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None:
-        if frame.f_code.co_name == "for_loop" and not channels.is_user_code(frame.f_code):
+        if frame.f_code.co_name == "for_loop" and not sites.is_user_code(frame.f_code):
             iterable = frame.f_locals.get("iterable")
             arrays = getattr(iterable, "arrays", None)
             if iterable is array or (arrays and any(one is array for one in arrays())):
@@ -266,7 +266,7 @@ def _refuse_other_names(array: Any) -> None:
                 "an array is written that lives outside the static function; others would not "
                 "see the write",
                 code="D2S024",
-                site=channels.where(),
+                site=sites.where(),
                 fix="a copy of it (`x = jnp.array(x)`), or the array as an argument",
             )
     if len(names_of(array)) > 1:
@@ -274,7 +274,7 @@ def _refuse_other_names(array: Any) -> None:
             "an array is written that has several names; jax arrays are values, so the others "
             "would not see the write",
             code="D2S024",
-            site=channels.where(),
+            site=sites.where(),
             fix="one name for the array, or a copy of it (`y = x.copy()`) before the write",
         )
 
@@ -290,7 +290,7 @@ def refuse_shared(array: np.ndarray[Any, Any], owner: Any) -> None:
             "a NumPy array that lives outside the static function gets a run-time value; who has "
             "it there would not see the write",
             code="D2S024",
-            site=channels.where(),
+            site=sites.where(),
             fix="a jax array in its place (`jnp.array(x)`), or a copy, returned to the caller",
         )
     if not is_alone(array, owner):
@@ -298,7 +298,7 @@ def refuse_shared(array: np.ndarray[Any, Any], owner: Any) -> None:
             "a NumPy array that has other names or views, or is passed to a function, gets a "
             "run-time value; they would not see it",
             code="D2S024",
-            site=channels.where(),
+            site=sites.where(),
             fix="jnp.zeros(...) and the like instead of np.zeros(...), and one name for the array",
         )
     spend_maybe(array)

@@ -81,13 +81,13 @@ def _refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
 
 
 def _refusal() -> StagingError:
-    from d2s.backends.lax import channels
+    from d2s.backends.lax import sites
 
     return StagingError(
         "a list that a staged loop appends to is read or changed otherwise in the loop; what it "
         "holds there depends on the trip",
         code="D2S024",
-        site=channels.where(),
+        site=sites.where(),
         fix="the value in a variable of its own; or an array of fixed size, written at an index",
     )
 

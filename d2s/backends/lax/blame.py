@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-from d2s.backends.lax import channels
+from d2s.backends.lax import channels, sites
 from d2s.backends.lax.places import WHOLE, Slot
 from d2s.backends.lax.trees import Difference, Leaf, describe
 from d2s.backends.lax.watch import Watch
@@ -44,7 +44,7 @@ def change(
             f"{label}{rest}: {found.mismatch.why}",
             sides=sides,
             code=code,
-            site=channels.where(),
+            site=sites.where(),
             fix=found.mismatch.fix,
         )
     if found.mismatch.why.endswith("order"):
@@ -114,7 +114,7 @@ def _made_at(name: str, block: Any, alone: bool) -> Site | None:
         if found is not None:
             return found
     frame: types.FrameType | None = sys._getframe(1)
-    while frame is not None and not channels.is_user_code(frame.f_code):
+    while frame is not None and not sites.is_user_code(frame.f_code):
         frame = frame.f_back
     return None if frame is None else _stored(frame.f_code, name, before=frame.f_lasti)
 
@@ -132,7 +132,7 @@ def user_block(function: Any) -> Any:
     """The block of the user's that a loop has wrapped into functions of its own."""
     while isinstance(function, types.FunctionType):
         code = function.__code__
-        if channels.is_user_code(code):
+        if sites.is_user_code(code):
             return function
         cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
         function = cells["body"].cell_contents if "body" in cells else None
@@ -176,7 +176,7 @@ def _returned(code: types.CodeType, name: str) -> Site | None:
 def made_or_returned(value: Any, function: types.FunctionType) -> Site:
     """Where a function or a generator is written, or where a function returns a value."""
     own = next((c for c in (getattr(value, n, None) for n in _CODES) if c is not None), None)
-    if own is not None and channels.is_user_code(own):
+    if own is not None and sites.is_user_code(own):
         return Site(own.co_filename, own.co_firstlineno, function_name(function.__code__))
     code = function.__code__
     ends = [i for i in dis.get_instructions(code) if i.opname.startswith("RETURN_")]
@@ -218,7 +218,7 @@ def target_names() -> list[str]:
     """The names that the result of the op running now is assigned to, in the user's function."""
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None:
-        if channels.is_user_code(frame.f_code):
+        if sites.is_user_code(frame.f_code):
             names = _assigned_next(frame)
             if names is not None:
                 return names
@@ -232,7 +232,7 @@ def target_names() -> list[str]:
 def assigned_here() -> list[str] | None:
     """The names that the block running now assigns the result of its op to; None for a return."""
     frame: types.FrameType | None = sys._getframe(1)
-    while frame is not None and not channels.is_user_code(frame.f_code):
+    while frame is not None and not sites.is_user_code(frame.f_code):
         frame = frame.f_back
     return [] if frame is None else _assigned_next(frame)
 

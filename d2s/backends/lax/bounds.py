@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from d2s import settings
-from d2s.backends.lax import channels
+from d2s.backends.lax import failing, sites
 from d2s.backends.lax.bounded import Form, graphs_of, loop_p
 from d2s.backends.lax.bounded.checkpointed import checkpointed_while
 from d2s.backends.lax.carry import Plan
@@ -102,7 +102,7 @@ def bound_of(plan: Plan, tested: Region, limit: int | None) -> Bound:
     asked = limit is None and is_ours
     if asked:
         limit = settings.max_iterations()
-    return Bound(limit, asked and limit is not None, is_ours, channels.where())
+    return Bound(limit, asked and limit is not None, is_ours, sites.where())
 
 
 def tell_limit(bound: Bound, still_going: Any) -> None:
@@ -114,5 +114,5 @@ def tell_limit(bound: Bound, still_going: Any) -> None:
     )
     for earlier in running():
         still_going = jnp.logical_and(earlier == 0, still_going)
-    number, _ = channels.Scope(failures()).number_of(error)
-    channels.report(jnp.where(still_going, number, 0), {}, {number}, failures())
+    number, _ = failing.number_of(error, failures())
+    failing.report(jnp.where(still_going, number, 0), {}, {number}, failures())

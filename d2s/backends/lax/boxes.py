@@ -19,7 +19,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from d2s.backends.lax import channels
+from d2s.backends.lax import sites
 from d2s.backends.lax.appended import Recorder, columns_of, items_of
 from d2s.backends.lax.places import WHOLE, Slot, own_dict, slot_names
 from d2s.backends.lax.trees import Box, Known, Rows, children
@@ -192,7 +192,7 @@ class Taking:
                     f"a {type(value).__name__} that contains itself is made in a branch or loop on "
                     "a run-time value",
                     code="D2S013",
-                    site=channels.where(),
+                    site=sites.where(),
                     fix="objects that do not contain themselves, or made before it",
                 )
             return box
@@ -217,7 +217,7 @@ class Taking:
                     f"{name} is made in a branch or loop on a run-time value and holds {found} of "
                     "it; it cannot be used outside",
                     code="D2S013",
-                    site=channels.where(),
+                    site=sites.where(),
                     fix="a list, dict, dataclass or object of a plain class that holds the values, "
                     "or the same made after the branch or loop",
                 )

@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from d2s.backends.lax import aliases, channels, direct, notes
+from d2s.backends.lax import aliases, channels, direct, failing, notes, sites
 from d2s.backends.lax.blame import change, difference, target_names
 from d2s.backends.lax.boxes import content
 from d2s.backends.lax.channels import Halt
@@ -151,7 +151,7 @@ def _join(
         slot.set(held)
     if any(region.code is not None for region in regions):
         numbers = set().union(*(region.numbers for region in regions))
-        channels.report(code, payload, numbers, failures())
+        failing.report(code, payload, numbers, failures())
     for slot, held in zip(slots, contents, strict=True):
         slot.set(held)
     for region in regions:
@@ -182,7 +182,7 @@ def _blamed(
     part, _, rest = found.path[1:].partition("]")
     if part not in ("1", "2"):
         path = found.path.removeprefix("[0]")
-        return difference(found, target_names(), path, what, channels.where(), sides)
+        return difference(found, target_names(), path, what, sites.where(), sides)
     number, _, rest = rest[1:].partition("]")
     slot = slots[int(number)]
     return change(found, slot, before, rest, what, sides)

@@ -11,12 +11,13 @@ from typing import Any
 import jax.numpy as jnp
 
 from d2s import record, settings
-from d2s.backends.lax import aliases, channels, printing
+from d2s.backends.lax import aliases, channels, failing, printing
 from d2s.backends.lax.after_failure import keep_transient
-from d2s.backends.lax.channels import Failures, Halt, Scope
+from d2s.backends.lax.channels import Halt, Scope
 from d2s.backends.lax.dispatching import clean_caches
 from d2s.backends.lax.dtypes import type_of
 from d2s.backends.lax.entries import Entry, Result, ResultInfo
+from d2s.backends.lax.failing import Failures
 from d2s.backends.lax.inspection import shown
 from d2s.backends.lax.keys import Itself, Static
 from d2s.backends.lax.regions import Escaped, is_raised_by_user, is_tracer_error, trace
@@ -114,7 +115,7 @@ def _call(
                 if isinstance(value, Unbound) and not value.name:
                     value = None  # nothing was returned on any way that did not fail
             except Halt:
-                scope.fail_at_last()
+                failing.fail_at_last(scope)
             except Exception as error:
                 if isinstance(error, Error) or is_tracer_error(error):
                     raise
@@ -122,13 +123,13 @@ def _call(
                     raise
                 sure = scope.code is None and not (channels.root().quotes or entry.prints)
                 sure = sure and not (
-                    channels.shows_containers(error) or channels.hides_tracers(error)
+                    failing.shows_containers(error) or failing.hides_tracers(error)
                 )
                 if sure and not any(True for _ in twins.changes()):
                     # what was changed before it failed would have to stay changed
                     _refuse_changes(outside, twins, name, function)
                     raise
-                scope.fail(error)
+                failing.fail(scope, error)
         _refuse_changes(outside, twins, name, function)
         channels.refuse_aliases(channels.root(), name)
         keep_transient(scope, twins.changed())

@@ -15,7 +15,7 @@ import numpy as np
 from jax.core import Tracer
 
 from d2s import record
-from d2s.backends.lax import aliases, channels, notes
+from d2s.backends.lax import aliases, channels, notes, sites
 from d2s.backends.lax.appended import NeedsLast
 from d2s.backends.lax.blame import change, difference
 from d2s.backends.lax.boxes import boxed, content, known, opened
@@ -318,7 +318,7 @@ def settle(
     raise StagingError(
         f"the types of {', '.join(names)} do not settle",
         code="D2S011",
-        site=channels.where(),
+        site=sites.where(),
         fix="values of one type, before the loop and in it",
     )
 
@@ -398,7 +398,7 @@ def _blamed(
     number, _, rest = found.path[1:].partition("]")
     if not number.isdigit() or int(number) < count:
         path = found.path if len(names) > 1 else found.path.removeprefix("[0]")
-        return difference(found, names, path, what, channels.where(), (None, body))
+        return difference(found, names, path, what, sites.where(), (None, body))
     slot = shared[int(number) - count]
     return change(found, slot, watch, rest, what, (None, body))
 

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from d2s.backends.lax import channels, kinds
+from d2s.backends.lax import channels, failing, kinds, sites
 from d2s.backends.lax.dtypes import Type, cast
 from d2s.backends.lax.regions import failures, is_traced, scalar_predicate
 from d2s.backends.lax.trees import leaves
@@ -27,7 +27,7 @@ def has_tracer(args: Any) -> bool:
 
 
 def refuse(what: str, fix: str, code: str = "D2S020") -> StagingError:
-    return StagingError(what, code=code, site=channels.where(), fix=fix)
+    return StagingError(what, code=code, site=sites.where(), fix=fix)
 
 
 def fail_where(*cases: tuple[Any, BaseException]) -> None:
@@ -41,7 +41,7 @@ def fail_where(*cases: tuple[Any, BaseException]) -> None:
             if not pending:
                 raise error
         scope = channels.current() or channels.Scope(failures())
-        number, values = scope.number_of(error)
+        number, values = failing.number_of(error, scope.failures)
         pending.append((test, number))
         if values:
             payload[number] = values
@@ -49,7 +49,7 @@ def fail_where(*cases: tuple[Any, BaseException]) -> None:
         code: Any = 0
         for test, number in reversed(pending):
             code = jnp.where(test, number, code)
-        channels.report(code, payload, {number for _, number in pending}, failures())
+        failing.report(code, payload, {number for _, number in pending}, failures())
 
 
 def scalar(value: Any) -> Any:
@@ -123,4 +123,4 @@ def index(value: Any) -> Any:
 
 
 def too_large() -> BaseException:
-    return channels.overflow(channels.where())
+    return failing.overflow(sites.where())

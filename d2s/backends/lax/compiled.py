@@ -14,11 +14,11 @@ from typing import Any
 import jax
 
 from d2s import settings
-from d2s.backends.lax import channels, printing
+from d2s.backends.lax import channels, failing, printing
 from d2s.backends.lax.building import build, tracing
-from d2s.backends.lax.channels import Failures
 from d2s.backends.lax.edge import edge, unmarked, unmarked_values
 from d2s.backends.lax.entries import Entry, Result
+from d2s.backends.lax.failing import Failures
 from d2s.backends.lax.inspection import (
     CacheInfo,
     Graph,
@@ -331,13 +331,13 @@ class Compiled(Inspected):
             if _numbers(leaves):
                 return self._exactly(entry, leaves, owners)
             # what the graph could not compute is no state of the program
-            channels.check(number, result.payload, info.failures)
+            failing.check(number, result.payload, info.failures)
         for store in [write.prepare(call) for write in info.writes]:
             store()
         if known:
-            channels.check(number, result.payload, info.failures)
+            failing.check(number, result.payload, info.failures)
         elif code is not None:
-            channels.report(code, result.payload, info.numbers, info.failures)
+            failing.report(code, result.payload, info.numbers, info.failures)
         return info.build(call)
 
     def _wait_for_callbacks(self, failures: Failures) -> None:

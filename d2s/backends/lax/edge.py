@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.experimental.layout import Format
 
-from d2s.backends.lax import channels
+from d2s.backends.lax import sites
 from d2s.errors import Site, wrong_option
 from d2s.options import Options
 from d2s.specs import Inputs, Spec
@@ -64,7 +64,7 @@ class Arrays:
     """What JAX knows of arrays, for specifications."""
 
     def where(self) -> Site:
-        return channels.where()
+        return sites.where()
 
     def spec_of(self, value: Any) -> Spec | None:
         if isinstance(value, jax.ShapeDtypeStruct):

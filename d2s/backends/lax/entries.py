@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 import jax
 
-from d2s.backends.lax.channels import Failures
 from d2s.backends.lax.edge import Edge
+from d2s.backends.lax.failing import Failures
 from d2s.backends.lax.guards import Guard
 from d2s.backends.lax.inspection import TICKET
 from d2s.backends.lax.reach import Place, Reach

@@ -13,7 +13,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from d2s.backends.lax import channels, notes
+from d2s.backends.lax import channels, failing, notes, sites
 from d2s.backends.lax.after_failure import at_failure, select
 from d2s.backends.lax.branches import cond
 from d2s.backends.lax.channels import Halt, Scope
@@ -55,11 +55,11 @@ def try_except(body: Thunk, handlers: tuple[Handler, ...], orelse: Thunk | None)
             if handler is None:
                 raise
             notes.note("Python", f"it surely raises {type(error).__name__}, which is caught")
-            channels.spell(error)
+            failing.spell(error)
             handler(error)
             return
         with channels.entered(scope):
-            scope.fail(error)
+            failing.fail(scope, error)
         ended = True
     if scope.code is None:
         notes.note("Python", _NOTHING_FAILS)
@@ -96,7 +96,7 @@ def try_finally(body: Thunk, final: Thunk) -> None:
     notes.note("error code", _MAY_FAIL)
     if certain is not None and scope.code is not None:
         with channels.entered(scope):
-            scope.fail(certain)
+            failing.fail(scope, certain)
     written = [] if scope.code is None else _written_before_failure(scope, watch)
     shown = [select(scope.code != 0, then, now) for _, now, then in written]
     for (slot, _, _), value in zip(written, shown, strict=True):
@@ -108,13 +108,13 @@ def try_finally(body: Thunk, final: Thunk) -> None:
                 return
             raise certain
         with channels.entered(scope):
-            scope.fail(certain)
+            failing.fail(scope, certain)
     code = scope.code
     if is_traced(left) or left:
         code = jnp.where(scalar_predicate(jnp.asarray(left)), 0, code)
     if replaced is not None:
         code = jnp.where(replaced == 0, code, 0)  # a failure of the `finally` comes instead
-    channels.report(code, scope.payload, scope.numbers, scope.failures)
+    failing.report(code, scope.payload, scope.numbers, scope.failures)
     goes_on = is_traced(left) or bool(left)
     for (slot, now, _), value in zip(written, shown, strict=True):
         if not goes_on and slot.get() is value:
@@ -143,13 +143,13 @@ def _finish(final: Thunk, error: BaseException | None) -> tuple[Any, Any]:
         except BaseException as failed:
             if scope.code is None or is_internal(failed) or not is_raised_by_user(failed):
                 raise
-            scope.fail(failed)  # it comes only where nothing failed before it
+            failing.fail(scope, failed)  # it comes only where nothing failed before it
             halted = True
     if scope.code is not None:
         written = _written_before_failure(scope, watch)
         for slot, now, then in written:
             slot.set(select(scope.code != 0, then, now))
-        channels.report(scope.code, scope.payload, scope.numbers, scope.failures)
+        failing.report(scope.code, scope.payload, scope.numbers, scope.failures)
         for slot, now, _ in written:
             slot.set(now)
     if halted:
@@ -210,7 +210,7 @@ def refuse_failures(what: str) -> None:
     raise StagingError(
         f"{what} would have to see an exception that depends on a run-time value",
         code="D2S027",
-        site=channels.where(),
+        site=sites.where(),
         fix="`try`/`except` or `try`/`finally`, which become part of the graph",
     )
 
@@ -281,7 +281,7 @@ def _handle(
         seen = written if outer is not None and outer.observed else []
         for slot, now, then in seen:
             slot.set(select(code != 0, then, now))
-        channels.report(left, payload, set(missed), scope.failures)
+        failing.report(left, payload, set(missed), scope.failures)
         for slot, now, _ in seen:
             slot.set(now)
     if not caught:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from d2s.backends.lax import channels
+from d2s.backends.lax import channels, sites
 from d2s.backends.lax.appended import Recorder
 from d2s.backends.lax.places import own_dict, slot_names
 from d2s.conversion import is_block, is_made_code
@@ -54,10 +54,10 @@ def _is_seen_less(array: np.ndarray[Any, Any], owner: Any, names: int, places: i
                 if value is array:
                     # up to Python 3.12 the dict of a frame's variables holds them as well
                     known += (name not in frame.f_code.co_freevars) + _FRAMES_HOLD
-                elif not channels.is_user_code(frame.f_code):
+                elif not sites.is_user_code(frame.f_code):
                     known += _occurrences(array, value, seen)
         frame = frame.f_back
-    known += _occurrences(array, vars(channels._stack), seen)
+    known += _occurrences(array, channels.held(), seen)
     known += _occurrences(array, channels.twins(), seen)
     if found > places or len(set(_names(array))) > names:
         return False
@@ -69,7 +69,7 @@ def _names(array: Any) -> Iterator[tuple[Any, str]]:
     hidden: set[tuple[Any, str]] = set()
     frame: types.FrameType | None = sys._getframe()
     while frame is not None:
-        if channels.is_user_code(frame.f_code) and frame.f_locals is not frame.f_globals:
+        if sites.is_user_code(frame.f_code) and frame.f_locals is not frame.f_globals:
             owner = _owner(frame)
             for name, value in frame.f_locals.items():
                 if (owner, name) not in hidden and value is array:
@@ -83,7 +83,7 @@ def _places(array: Any, owner: Any, seen: dict[int, Any]) -> int:
     found = 0
     frame: types.FrameType | None = sys._getframe()
     while frame is not None:
-        if channels.is_user_code(frame.f_code) and frame.f_locals is not frame.f_globals:
+        if sites.is_user_code(frame.f_code) and frame.f_locals is not frame.f_globals:
             found += sum(_occurrences(array, v, seen) for v in frame.f_locals.values())
         frame = frame.f_back
     twins = channels.twins()
@@ -141,7 +141,7 @@ def _owner(frame: types.FrameType) -> Any:
     code = frame.f_code
     while is_block(code) and frame.f_back is not None:
         frame = frame.f_back
-        code = frame.f_code if channels.is_user_code(frame.f_code) else code
+        code = frame.f_code if sites.is_user_code(frame.f_code) else code
         name = code.co_qualname
     return name
 

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from d2s.backends.lax import aliases, branches, channels
+from d2s.backends.lax import aliases, branches, channels, sites
 from d2s.backends.lax.after_failure import select
 from d2s.backends.lax.dtypes import NUMBERS, Mismatch, cast, is_dynamic, is_symbolic, type_of
 from d2s.backends.lax.links import kin, link_ways
@@ -90,7 +90,7 @@ def _no_window(key: Any) -> Any:
         raise StagingError(
             "a part of a list at a run-time position",
             code="D2S020",
-            site=channels.where(),
+            site=sites.where(),
             fix="an array (`jnp.array(...)`) instead of the list",
         )
     return key
@@ -179,7 +179,7 @@ def set_item(container: Any, key: Any, value: Any, owner: Any) -> Any:
     if isinstance(container, np.flatiter) and (has_traced(key) or is_traced(value)):
         _refuse_flat()
     if channels.watches():
-        changes[id(container)] = channels.where()
+        changes[id(container)] = sites.where()
     container[key] = value
     return container
 
@@ -194,7 +194,7 @@ def _refuse_objects(array: np.ndarray[Any, Any]) -> None:
         raise StagingError(
             f"a NumPy array of {array.dtype} gets a run-time value",
             code="D2S024",
-            site=channels.where(),
+            site=sites.where(),
             fix="a list, or an array of numbers",
         )
 
@@ -203,7 +203,7 @@ def _refuse_flat() -> None:
     raise StagingError(
         "a run-time value, or one at a run-time position, is written through `flat`",
         code="D2S024",
-        site=channels.where(),
+        site=sites.where(),
         fix="the array itself, written at its positions: x[i, j] = v",
     )
 
@@ -298,7 +298,7 @@ def _without_count(value: Any, rest: tuple[int, ...]) -> Any:
             "a mask that is a run-time value selects a number of elements that is not known "
             "while the graph is built",
             code="D2S020",
-            site=channels.where(),
+            site=sites.where(),
             fix="one value for all of them, or jnp.where(mask, values, x) with values for all",
         )
     return value
@@ -446,7 +446,7 @@ def _start(part: Window, length: int) -> Any:
         start = start.astype(jnp.int32)
     inside = jnp.logical_and(start >= 0, start <= length - size)
     from_end = jnp.logical_and(start >= -length, start < -size)
-    site = channels.where()
+    site = sites.where()
 
     def fail() -> None:
         raise SliceLength(
@@ -475,6 +475,6 @@ def refuse_store(within: Any) -> None:
     raise StagingError(
         f"{what}; jax arrays are values, so the new one would be lost",
         code="D2S024",
-        site=channels.where(),
+        site=sites.where(),
         fix=fix,
     )

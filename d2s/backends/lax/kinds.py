@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from jax._src.array import ArrayImpl
 
-from d2s.backends.lax import channels
+from d2s.backends.lax import sites
 from d2s.backends.lax.dtypes import type_of
 from d2s.backends.lax.regions import is_traced
 from d2s.backends.lax.texts import Text
@@ -61,7 +61,7 @@ def _asked(value: Any) -> type:
 
 
 def _refused(what: str, fix: str) -> StagingError:
-    return StagingError(what, code="D2S020", site=channels.where(), fix=fix)
+    return StagingError(what, code="D2S020", site=sites.where(), fix=fix)
 
 
 def isinstance_(value: Any, wanted: Any) -> bool:

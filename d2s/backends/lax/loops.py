@@ -8,7 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from d2s import record, settings
-from d2s.backends.lax import channels, memory, notes, printing
+from d2s.backends.lax import channels, memory, notes, printing, sites
 from d2s.backends.lax.blame import CONDITION, POSITION
 from d2s.backends.lax.boxes import boxed, build
 from d2s.backends.lax.carry import Plan, settle
@@ -408,7 +408,7 @@ def _stage_for(sequence: Sequence, body: Body, state: State, test: Body | None) 
             raise StagingError(
                 "a loop that may fail appends to a list, and how far it got could be seen",
                 code="D2S024",
-                site=channels.where(),
+                site=sites.where(),
                 fix="an array of fixed size, written at an index",
             )
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-from d2s.backends.lax import channels
+from d2s.backends.lax import sites
 from d2s.conversion import is_made_code
 from d2s.errors import StagingError
 
 
 def needs_value(error: Exception) -> StagingError:
     """The user's line that used a run-time value as a Python value."""
-    site, code = channels.place(error)
+    site, code = sites.place(error)
     first = re.sub(r"'?\b\w*Tracer\b'?", "a run-time value", str(error).splitlines()[0])
     if code is not None and not is_made_code(code) and not code.co_name.startswith("<"):
         return StagingError(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from d2s import record
-from d2s.backends.lax import channels
+from d2s.backends.lax import channels, sites
 from d2s.backends.lax.blame import CONDITION, POSITION, target_names, user_block
 from d2s.backends.lax.dtypes import is_dynamic, type_of
 from d2s.backends.lax.places import Slot
@@ -19,7 +19,7 @@ from d2s.values import Maybe, Unbound
 def note(became: str, why: str, carried: Sequence[Carried] = ()) -> None:
     """Note the statement that runs now; trials of loops are no news."""
     if record.is_on() and not channels.in_trial():
-        record.add(Note(channels.where(), became, why, tuple(carried)))
+        record.add(Note(sites.where(), became, why, tuple(carried)))
 
 
 def branch(
@@ -38,7 +38,7 @@ def branch(
         values = [value] if len(names) == 1 else value if names else []
         found = carried(names, values, sides=2) + carried(labels, contents, sides=2)
         note(became, why, found)
-    elif channels.where().text.lstrip().startswith(("assert", "d2s.assert_")):
+    elif sites.where().text.lstrip().startswith(("assert", "d2s.assert_")):
         note("error code", why)
 
 

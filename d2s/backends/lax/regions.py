@@ -20,11 +20,12 @@ import numpy as np
 from jax._src.core import InconclusiveDimensionOperation
 from jax.extend.core import Var, jaxprs_in_params, take_current_trace
 
-from d2s.backends.lax import aliases, channels, overflow
+from d2s.backends.lax import aliases, channels, failing, overflow, sites
 from d2s.backends.lax.after_failure import at_failure, keep_transient
 from d2s.backends.lax.boxes import Taking, View, build, known
-from d2s.backends.lax.channels import Failures, Halt, Scope, is_position
+from d2s.backends.lax.channels import Halt, Scope, is_position
 from d2s.backends.lax.dtypes import Type, cast, type_of, type_of_aval
+from d2s.backends.lax.failing import Failures
 from d2s.backends.lax.graphs import graph_of
 from d2s.backends.lax.links import Kin, kin
 from d2s.backends.lax.places import Slot
@@ -95,7 +96,7 @@ def is_raised_by_user(error: BaseException) -> bool:
     code, place = traceback.tb_frame.f_code, traceback.tb_lasti
     if passing and not is_made_code(code):
         return False  # the machine's, or of code that is not in the graph: it may not come again
-    return channels.is_user_code(code) and any(
+    return sites.is_user_code(code) and any(
         i.opname == "RAISE_VARARGS" and i.offset == place for i in dis.get_instructions(code)
     )
 
@@ -253,7 +254,7 @@ class Region:
         self.code = Out(len(jaxpr.outvars), Type((), jnp.dtype("int32"), False))
         outvars += overflow.operands(self.risky)
         self.jaxpr = self.jaxpr.replace(jaxpr=jaxpr.replace(outvars=outvars))
-        self._overflow_number, _ = Scope(failures()).number_of(channels.overflow(channels.where()))
+        self._overflow_number, _ = failing.number_of(failing.overflow(sites.where()), failures())
         self.numbers = self.numbers | {self._overflow_number}
 
     def unguarded(self) -> Any:
@@ -351,13 +352,13 @@ def trace(
             raise StagingError(
                 "conditions are nested too deeply",
                 code="D2S004",
-                site=channels.where(),
+                site=sites.where(),
                 fix="move inner blocks or expressions into functions of their own",
             )
         raise StagingError(
             "a function calls itself without an end that is known while the graph is built",
             code="D2S026",
-            site=channels.where(),
+            site=sites.where(),
             fix="a loop, or a recursion whose depth is a Python number",
         )
     outer = channels.current()
@@ -388,15 +389,15 @@ def trace(
             try:
                 value = thunk(*inputs[1:] if with_code else inputs)
             except Halt:
-                scope.fail_at_last()
+                failing.fail_at_last(scope)
                 raised = True
             except BaseException as error:
                 if is_internal(error) or not is_raised_by_user(error):
                     raise
-                scope.fail(error)
+                failing.fail(scope, error)
                 raised = True
         if outer is None:
-            channels.refuse_aliases(scope, channels.where().function)
+            channels.refuse_aliases(scope, sites.where().function)
         keep_transient(scope, {slot.identity for slot in watch.slots()})
         slots = {slot.identity: (slot, slot.get()) for slot in watch.slots()}
         for slot, _ in slots.values():
@@ -473,7 +474,7 @@ def _calls_itself() -> bool:
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
-        if channels.is_user_code(code) and not is_block(code):
+        if sites.is_user_code(code) and not is_block(code):
             running[code] = running.get(code, 0) + 1
         frame = frame.f_back
     return max(running.values(), default=0) > 10
@@ -486,7 +487,7 @@ def _refuse_outside(slot: Slot) -> None:
             raise StagingError(
                 f"{watch.label(slot.owner)} is changed, which lives outside the static function",
                 code="D2S024",
-                site=channels.where(),
+                site=sites.where(),
                 fix="return the new value and store it outside",
             )
 
@@ -524,7 +525,7 @@ def scalar_predicate(test: Any) -> Any:
         raise StagingError(
             f"the condition is an array of shape {tuple(test.shape)}; its truth is ambiguous",
             code="D2S022",
-            site=channels.where(),
+            site=sites.where(),
             fix="jnp.any(...) or jnp.all(...) around it",
         )
     flag = test if test.dtype == jnp.bool_ else test != 0
@@ -533,4 +534,4 @@ def scalar_predicate(test: Any) -> Any:
 
 def running() -> list[Any]:
     """Error codes of the regions around: what runs now must not go on when one is set."""
-    return [s.code for s in channels._stack.scopes if s.code is not None]
+    return [s.code for s in channels.scopes() if s.code is not None]

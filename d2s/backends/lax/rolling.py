@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from jax.extend.core import Literal
 
-from d2s.backends.lax import channels
+from d2s.backends.lax import channels, sites
 from d2s.backends.lax.boxes import build
 from d2s.backends.lax.carry import Plan, settle
 from d2s.backends.lax.dtypes import NUMBERS, Type
@@ -94,7 +94,7 @@ def attempt(
         known.refusal = reason
         if _refusals.depth:
             _refusals.reasons[body.__code__] = reason
-    site = channels.where()
+    site = sites.where()
     if how == "roll":
         raise StagingError(
             f"this loop cannot be rolled: {reason}",

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax._src.core import InconclusiveDimensionOperation
 
-from d2s.backends.lax import channels
+from d2s.backends.lax import channels, sites
 from d2s.backends.lax.dtypes import is_symbolic, type_of
 from d2s.backends.lax.proof import Refused
 from d2s.backends.lax.regions import is_traced
@@ -57,7 +57,7 @@ class Sequence:
             raise StagingError(
                 "the number of items is a run-time value",
                 code="D2S020",
-                site=channels.where(),
+                site=sites.where(),
                 fix="a for statement over it, or a Python number",
             )
         return iter([] if self.is_used_up() else self.items())
@@ -108,7 +108,7 @@ def _only_for_loops(what: str) -> StagingError:
     return StagingError(
         f"{what} that ends at a run-time value",
         code="D2S020",
-        site=channels.where(),
+        site=sites.where(),
         fix="the number itself, start + i * step; `for`, `in` and `len` take such a range",
     )
 
@@ -234,7 +234,7 @@ def refuse_left_iterator() -> None:
         "a loop over an iterator ends by a run-time condition; how much of the iterator it "
         "uses up cannot be known",
         code="D2S025",
-        site=channels.where(),
+        site=sites.where(),
         fix="a loop over a list or a range",
     )
 
@@ -249,7 +249,7 @@ def _refuse_iterator() -> None:
     raise StagingError(
         "an iterator from outside would be used up while the graph is built",
         code="D2S025",
-        site=channels.where(),
+        site=sites.where(),
         fix="the items as a list or an array, or a new iterator where the loop is",
     )
 

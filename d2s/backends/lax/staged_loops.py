@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr
 
-from d2s.backends.lax import aliases, channels, notes
+from d2s.backends.lax import aliases, channels, failing, notes, sites
 from d2s.backends.lax.appended import items_of
 from d2s.backends.lax.bounds import Bound, bound_of, tell_limit
 from d2s.backends.lax.boxes import build
@@ -168,7 +168,7 @@ def _finish(
     for slot, value in zip(plan.slots, state[count:], strict=True):
         slot.set(value)
     if code is not None:
-        channels.report(code, payload, plan.region.numbers, failures())
+        failing.report(code, payload, plan.region.numbers, failures())
     plan.spend()
     plan.link(values, is_run)
     notes.loop(plan.names, plan.tree, trips if is_scan else None)
@@ -243,7 +243,7 @@ def _append(plan: Plan, stacked: dict[int, Any], length: int) -> None:
             f"a list gets as many items as the named dimension {length} has; the length of a list "
             "is part of the graph",
             code="D2S063",
-            site=channels.where(),
+            site=sites.where(),
             fix="an array, written at an index: out = out.at[i].set(value); or jax.vmap",
         )
     for owner, tree in plan.appended:

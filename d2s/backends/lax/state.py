@@ -20,7 +20,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from d2s.backends.lax import channels
+from d2s.backends.lax import sites
 from d2s.backends.lax.dtypes import fits, is_dynamic
 from d2s.backends.lax.edge import Constant, Donated, Wanted
 from d2s.backends.lax.keys import (
@@ -125,7 +125,7 @@ class Taken:
                 f"the argument {value.name} is static, and {a(type(value.value))} has no hash by "
                 "which its value could be known again",
                 code="D2S030",
-                site=channels.where(),
+                site=sites.where(),
                 fix="a hashable value, such as a number, a text or a tuple of those, or an "
                 f"argument that is not static: {value.name} left out of static_argnums and "
                 "static_argnames",
@@ -166,7 +166,7 @@ class Taken:
                 f"an argument of type {type(value).__name__} is neither an array, a number, a "
                 "container of those, nor hashable",
                 code="D2S030",
-                site=channels.where(),
+                site=sites.where(),
                 fix="an array, a list, a dict, an object of your own, or a hashable value",
             ) from None
 

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from d2s.backends.lax import channels
+from d2s.backends.lax import channels, sites
 from d2s.backends.lax.dtypes import is_symbolic
 from d2s.backends.lax.trees import Leaf, children, leaves, map_leaves
 from d2s.errors import StagingError
@@ -60,7 +60,7 @@ class Text:
 
     def __str__(self) -> str:
         if any(map(_is_tracer, leaves(self.parts))):
-            raise _unknown()
+            raise unknown()
         return "".join(part.render() if isinstance(part, Field) else part for part in self.parts)
 
     def __repr__(self) -> str:
@@ -107,23 +107,13 @@ def _letters(value: Any) -> Any:
     return str(value) if isinstance(value, Text) else value
 
 
-def _unknown() -> StagingError:
+def unknown() -> StagingError:
     return StagingError(
         "the text of a run-time value is not known while the graph is built",
         code="D2S020",
-        site=channels.where(),
+        site=sites.where(),
         fix="the text in a print, a raise or an assert, or made outside the static function",
     )
-
-
-def message(value: Any) -> Any:
-    """What an exception with run-time values says; anything else as it is."""
-    if not isinstance(value, BaseException) or not channels.hides_tracers(value):
-        return value
-    if type(value).__str__ is BaseException.__str__ and len(value.args) == 1:
-        said = value.args[0]
-        return said if isinstance(said, Text) else of(said, "s")
-    raise _unknown()
 
 
 def joined(pieces: list[Any]) -> Any:
@@ -188,7 +178,7 @@ def _refuse_doubtful(field: Field) -> None:
             raise StagingError(
                 "whether a run-time number shows as Python's or as an array is not known here",
                 code="D2S020",
-                site=channels.where(),
+                site=sites.where(),
                 fix="the number by itself, not in a container or by repr(): print(x), f'{x}'",
             )
 
@@ -335,5 +325,5 @@ def read(letters: str, known: dict[int, Text]) -> Any:
 def checked(text: str) -> str:
     """A text that no run-time value got into unseen."""
     if _OWN_TEXT.search(text):
-        raise _unknown()
+        raise unknown()
     return text

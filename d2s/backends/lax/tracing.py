@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from d2s.backends import running_on
-from d2s.backends.lax import LaxBackend, channels
+from d2s.backends.lax import LaxBackend, sites
 from d2s.backends.lax.compiled import Compiled
 from d2s.backends.lax.sequences import as_sequence
 from d2s.backends.lax.unrolled import as_tuple
@@ -62,7 +62,7 @@ class _Refusing(LaxBackend):
                 "Python would decide this by a run-time value, and the graph would keep the "
                 "decision for all values",
                 code="D2S028",
-                site=channels.where(),
+                site=sites.where(),
                 fix="d2s.to_static, which puts both ways into the graph, or jnp.where",
             )
         return value

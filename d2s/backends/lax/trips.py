@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from d2s.backends.lax import channels
+from d2s.backends.lax import channels, sites
 from d2s.backends.lax.appended import Recorder
 from d2s.backends.lax.boxes import Taking, build
 from d2s.backends.lax.dtypes import Type, cast
@@ -142,7 +142,7 @@ def _refuse_changes() -> None:
         "a list, dict or object that a loop carries is changed in place in it; other names of it "
         "would not see the change",
         code="D2S024",
-        site=channels.where(),
+        site=sites.where(),
         fix="a new list, dict or object instead of the change in place",
     )
 
@@ -152,7 +152,7 @@ def _refuse_hidden() -> None:
         "a list that a staged loop appends to is also in a tuple, a global name, a class or a "
         "bound method, where the loop could read it",
         code="D2S024",
-        site=channels.where(),
+        site=sites.where(),
         fix="the list in a variable, an attribute, a list or a dict alone",
     )
 
@@ -161,6 +161,6 @@ def _refuse_surgery() -> None:
     raise StagingError(
         "a list that a staged loop appends to is changed in another way, too",
         code="D2S024",
-        site=channels.where(),
+        site=sites.where(),
         fix="an array of fixed size, written at an index",
     )

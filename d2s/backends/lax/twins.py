@@ -17,7 +17,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from d2s.backends.lax import aliases, channels, kinds
+from d2s.backends.lax import aliases, kinds, sites
 from d2s.backends.lax.channels import Scope
 from d2s.backends.lax.dtypes import NUMBERS
 from d2s.backends.lax.keys import Again, Changing, Contents, Itself, Node, Pairs, Static
@@ -271,7 +271,7 @@ class Twins:
                         "an object is changed inside a jax transformation; the new value is known "
                         "only in there",
                         code="D2S024",
-                        site=channels.where(),
+                        site=sites.where(),
                         fix="return the new value from the function that jax transforms",
                     )
                 leaf = plain

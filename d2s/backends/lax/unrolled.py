@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from d2s import record
-from d2s.backends.lax import channels
+from d2s.backends.lax import channels, sites
 from d2s.backends.lax.branches import cond
 from d2s.backends.lax.notes import note
 from d2s.backends.lax.regions import is_traced, is_tracer_error
@@ -59,7 +59,7 @@ def count_trip() -> None:
     """Say once for a graph that there are many trips in it, whichever loops they are of."""
     if channels.in_trial() or record.trip() != MANY + 1:
         return
-    site = channels.where()
+    site = sites.where()
     logger.warning(
         "%s:%s: more than %s iterations are unrolled, each is in the graph; d2s.roll(...) around "
         "what the loop runs over says why it is not rolled",
@@ -83,7 +83,7 @@ def _yielded(generator: types.GeneratorType[Any, Any, Any]) -> Iterator[Any]:
             raise StagingError(
                 f"{name} is a generator, which d2s does not convert, and needs a run-time value",
                 code="D2S021",
-                site=channels.where(error),
+                site=sites.where(error),
                 fix="a function that builds a list",
             ) from error
         yield item

@@ -15,7 +15,7 @@ from jax._src.interpreters.batching import BatchTrace, BatchTracer
 from jax._src.interpreters.partial_eval import DynamicJaxprTrace, DynamicJaxprTracer
 from jax._src.source_info_util import current as source_info
 
-from d2s.backends.lax import channels, texts
+from d2s.backends.lax import channels, failing, sites, texts
 from d2s.backends.lax.printing.host import Record
 from d2s.backends.lax.printing.operation import tell
 from d2s.errors import Site, StagingError
@@ -126,7 +126,7 @@ def chain() -> list[Any]:
 def _reached(printer: Printer) -> Any:
     """Whether this place is reached, in each lane."""
     flags = [printer.reached, *(gate() for gate in printer.gates)]
-    flags += [scope.code == 0 for scope in channels._stack.scopes if scope.code is not None]
+    flags += [scope.code == 0 for scope in channels.scopes() if scope.code is not None]
     for trace in _transformations():
         if isinstance(trace, BatchTrace):
             lanes = np.zeros((trace.axis_data.size, 0), bool)
@@ -143,7 +143,7 @@ def _reached(printer: Printer) -> Any:
 
 def _transformations() -> Iterator[Any]:
     """The vmaps and graphs of jax's own that are being traced, the innermost first."""
-    own = {id(scope.graphs[0]) for scope in channels._stack.scopes}
+    own = {id(scope.graphs[0]) for scope in channels.scopes()}
     for trace in chain():
         is_graph = isinstance(trace, DynamicJaxprTrace) and id(trace) not in own
         if is_graph or isinstance(trace, BatchTrace):
@@ -156,7 +156,7 @@ def current() -> Printer:
         raise StagingError(
             "print in a graph that is not d2s's own: nobody would know when it is over",
             code="D2S023",
-            site=channels.where(),
+            site=sites.where(),
             fix="`d2s.to_static` around the function, or jax.debug.print(...)",
         )
     if printer.ticket is None:
@@ -169,7 +169,7 @@ def emit(text: Any, file: Any, flush: bool) -> None:
     printer = current()
     failures = channels.root().failures
     if failures.calls_back:
-        channels.refuse_print_after_callback()
+        failing.refuse_print_after_callback()
     failures.prints_inside |= any(True for _ in _transformations())
     groups = printer.groups()
     printer.with_lanes += bool(groups)

@@ -13,7 +13,7 @@ from jax._src.core import Tracer
 from jax._src.interpreters.batching import BatchTrace
 from jax._src.interpreters.partial_eval import DynamicJaxprTrace
 
-from d2s.backends.lax import channels, texts
+from d2s.backends.lax import channels, failing, sites, texts
 from d2s.backends.lax.printing.building import chain, current, emit, here
 from d2s.backends.lax.printing.unseen import unwatched
 from d2s.backends.lax.trees import leaves, map_leaves
@@ -25,7 +25,7 @@ def print_(
 ) -> None:
     """`print` while a graph is built."""
     if here.left_out is not None:
-        site = channels.where()
+        site = sites.where()
         if site not in here.left_out:
             here.left_out.append(site)
         return
@@ -39,7 +39,7 @@ def print_(
             raise StagingError(
                 "a key of jax.random cannot be shown while the graph runs",
                 code="D2S020",
-                site=channels.where(),
+                site=sites.where(),
                 fix="print(jax.random.key_data(key))",
             )
     for name, value in (("sep", sep), ("end", end)):
@@ -62,13 +62,13 @@ def _value(leaf: Any) -> Any:
 
 
 def _text_of(value: Any) -> Any:
-    value = texts.message(value)
+    value = failing.message(value)
     if isinstance(value, texts.Text):
         return value
     if any(isinstance(leaf, Tracer) for leaf in leaves(value)):
         return texts.of(value, "s")
     own = type(value).__str__
-    if isinstance(own, types.FunctionType) and channels.is_user_code(own.__code__):
+    if isinstance(own, types.FunctionType) and sites.is_user_code(own.__code__):
         from d2s.ops import fn
 
         return fn(own)(value)
@@ -88,7 +88,7 @@ def _file(file: Any) -> Any:
         raise StagingError(
             "print to a file that is made inside the static function, or is none of Python's own",
             code="D2S023",
-            site=channels.where(),
+            site=sites.where(),
             fix="a file that is opened outside, or print without `file`",
         )
     return file

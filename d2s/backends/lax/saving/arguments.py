@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from d2s.backends.lax.keys import exact_key
-from d2s.backends.lax.saving.sites import here
+from d2s.backends.lax.sites import here
 from d2s.deploy.trees import Json, made
 from d2s.errors import Error, a
 from d2s.specs import Spec

@@ -15,7 +15,7 @@ import sys
 from typing import Any
 
 from d2s import errors
-from d2s.backends.lax.channels import Failure, Failures
+from d2s.backends.lax.failing import Failure, Failures
 from d2s.backends.lax.saving.writes import attributes
 from d2s.backends.lax.texts import Field, Later, Text, _Shown
 from d2s.deploy.trees import Json, described, made

@@ -19,7 +19,6 @@ import numpy as np
 import d2s
 from d2s.backends.lax.saving import exceptions
 from d2s.backends.lax.saving.paths import changed, refuse_unfit
-from d2s.backends.lax.saving.sites import here
 from d2s.backends.lax.saving.symbols import Symbols, explained
 from d2s.backends.lax.saving.tensors import packed
 from d2s.backends.lax.saving.traced import (
@@ -32,6 +31,7 @@ from d2s.backends.lax.saving.traced import (
     retyped,
 )
 from d2s.backends.lax.saving.writes import Changes, outcome, result_tree, result_types
+from d2s.backends.lax.sites import here
 from d2s.deploy.trees import Json, NotDescribed, described, refusal
 from d2s.errors import Error
 from d2s.options import PLAIN

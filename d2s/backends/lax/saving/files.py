@@ -9,8 +9,8 @@ import jax
 import jax.export
 
 from d2s.backends.lax.saving.loaded import Loaded, Method, Methods
-from d2s.backends.lax.saving.sites import here
 from d2s.backends.lax.saving.tensors import WideTypes, unpacked
+from d2s.backends.lax.sites import here
 from d2s.deploy.archive import Where, broken
 from d2s.errors import Error
 

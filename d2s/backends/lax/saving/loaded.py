@@ -12,14 +12,14 @@ import jax
 import jax.export
 import jax.numpy as jnp
 
-from d2s.backends.lax import channels
+from d2s.backends.lax import channels, failing
 from d2s.backends.lax.dtypes import Type, cast
 from d2s.backends.lax.results import outside
 from d2s.backends.lax.saving import exceptions, outcomes
 from d2s.backends.lax.saving.arguments import Arguments, Wanted, spec_of
 from d2s.backends.lax.saving.gradients import Differentiable
 from d2s.backends.lax.saving.outcomes import Ended
-from d2s.backends.lax.saving.sites import here
+from d2s.backends.lax.sites import here
 from d2s.deploy.trees import Json, made
 from d2s.errors import Error, hide_own_frames
 from d2s.specs import Spec
@@ -249,9 +249,9 @@ class Method:
         code, rest = outs[self._count], iter(outs[self._count + 1 :])
         payload = {n: [next(rest) for _ in range(count)] for n, count in self._quoted}
         if isinstance(code, jax.core.Tracer):
-            channels.report(code, payload, self._numbers, self._failures)
+            failing.report(code, payload, self._numbers, self._failures)
         else:
-            channels.check(int(code), payload, self._failures)
+            failing.check(int(code), payload, self._failures)
 
     def _run(self, constants: list[Any], held: list[Any], leaves: list[Any]) -> list[Any]:
         """Traced for each new type of arguments: there is the time to look at them."""

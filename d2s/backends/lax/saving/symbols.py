@@ -17,11 +17,11 @@ import numpy as np
 from jax._src.export.shape_poly import _DimExpr
 from jax.errors import InconclusiveDimensionOperation
 
-from d2s.backends.lax import channels
+from d2s.backends.lax import sites
 from d2s.backends.lax.dtypes import is_symbolic
 from d2s.backends.lax.edge import Wanted
-from d2s.backends.lax.saving.sites import here
 from d2s.backends.lax.saving.writes import attributes
+from d2s.backends.lax.sites import here
 from d2s.backends.lax.state import set_raw
 from d2s.backends.lax.trees import children
 from d2s.constraints import refuse_strangers
@@ -269,6 +269,6 @@ def explained() -> Iterator[None]:
         raise StagingError(
             f"the graph needs to know more about a named dimension ({text.splitlines()[0]})",
             code="D2S063",
-            site=error.site if isinstance(error, Error) else channels.where(error),
+            site=error.site if isinstance(error, Error) else sites.where(error),
             fix=f"{fix}dimension",
         ) from error

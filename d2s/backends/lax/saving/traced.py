@@ -13,15 +13,15 @@ import numpy as np
 
 from d2s.backends.lax import printing
 from d2s.backends.lax.building import tracing
-from d2s.backends.lax.channels import Failures
 from d2s.backends.lax.compiled import Compiled
 from d2s.backends.lax.dtypes import Type, cast
 from d2s.backends.lax.entries import Result, ResultInfo
+from d2s.backends.lax.failing import Failures
 from d2s.backends.lax.keys import Changing, Number
 from d2s.backends.lax.reach import Place
 from d2s.backends.lax.results import Build, Write, all_leaves, only_leaf
 from d2s.backends.lax.saving.paths import Spot, Walk, walk
-from d2s.backends.lax.saving.sites import here
+from d2s.backends.lax.sites import here
 from d2s.deploy.trees import refusal
 from d2s.errors import Site
 from d2s.options import Options

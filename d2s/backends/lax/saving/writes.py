@@ -18,8 +18,8 @@ from d2s.backends.lax.keys import exact_key
 from d2s.backends.lax.reach import Place
 from d2s.backends.lax.results import Call, Write
 from d2s.backends.lax.saving.paths import pytree_names
-from d2s.backends.lax.saving.sites import here
 from d2s.backends.lax.saving.traced import Graph, Location, State, is_given
+from d2s.backends.lax.sites import here
 from d2s.backends.lax.state import attribute_names, getattr_raw, is_twinned
 from d2s.deploy.trees import Json, NotDescribed, described, refusal
 from d2s.errors import a

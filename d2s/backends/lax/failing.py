@@ -1,0 +1,320 @@
+"""What may fail in a graph: exceptions with numbers, made again where a number comes out."""
+
+from __future__ import annotations
+
+import ast
+import types
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from d2s.backends.lax import channels, sites, texts
+from d2s.backends.lax.channels import Scope
+from d2s.backends.lax.places import cell_contents, own_dict, slot_names
+from d2s.backends.lax.trees import children, leaves
+from d2s.backends.lax.watch import inside
+from d2s.errors import IntegerOverflow, RunTimeError, Site, StagingError
+from d2s.libraries import is_library_class
+
+
+@dataclass
+class Failure:
+    """One place that may fail: how to make the exception and where to show it."""
+
+    kind: type[BaseException]
+    args: tuple[Any, ...]
+    site: Site
+    cause: BaseException | Failure | None = None
+    attributes: dict[str, Any] = field(default_factory=dict)
+    #: it was raised `from` something, or from None
+    hides_context: bool = False
+
+    def make(self, quotes: list[Any]) -> BaseException:
+        """The exception, as the user's code made it, with the quoted values filled in."""
+        args, attributes = _as_it_is_now(texts.filled((self.args, self.attributes), quotes))
+        made = self.kind.__new__(self.kind, *args)
+        # the fields of Python's own exceptions, such as the code of SystemExit; not the user's
+        # `__init__`, which has run already
+        own = next(kind for kind in self.kind.__mro__ if kind.__module__ == "builtins")
+        with suppress(Exception):
+            own.__init__(made, *args)  # type: ignore[misc]
+        made.args = args
+        made.__suppress_context__ = self.hides_context
+        made.__dict__.update(attributes)
+        if isinstance(self.cause, Failure):
+            made.__cause__ = self.cause.make(quotes)
+        elif self.cause is not None:
+            made.__cause__ = self.cause
+        return made
+
+    def shows_containers(self) -> bool:
+        """Whether the exception shows something that others may change."""
+        return _hold_containers([*self.args, *self.attributes.values()])
+
+
+def _as_it_is_now(value: Any) -> Any:
+    """What an exception holds, copied: lists and dicts may be changed after it is found.
+
+    Who would see that it is a copy, or an object that cannot be copied, is refused.
+    """
+    kind: Any = type(value)
+    is_from_outside = inside.twins is not None and inside.twins.number(value) is not None
+    if not is_from_outside:
+        parts = children(value)
+        if parts is not None:
+            return parts[1]([_as_it_is_now(part) for _, part in parts[0]])
+        if isinstance(value, set | np.ndarray):
+            return value.copy()
+        if is_library_class(kind) or isinstance(value, _UNCHANGING):
+            if not hides_tracers(value):
+                return value
+        elif own_dict(value) is None and not slot_names(kind):
+            return value
+    name = "NumPy array" if isinstance(value, jax.core.Tracer) else kind.__name__
+    raise StagingError(
+        f"an exception that depends on a run-time value holds a {name}"
+        f"{' of the caller' if is_from_outside else ''}, which the graph cannot hand out as it is "
+        "when that happens",
+        code="D2S031",
+        site=sites.where(),
+        fix="the numbers, texts and arrays that it is about",
+    )
+
+
+def hides_tracers(value: Any) -> bool:
+    """Whether run-time values are where nobody takes them out: in an exception, or a function."""
+    if isinstance(value, BaseException):
+        held = [*value.args, *vars(value).values()]
+        return quotes_of(value) or any(map(hides_tracers, leaves(held)))
+    if isinstance(value, types.FunctionType):
+        cells = [cell_contents(cell) for cell in value.__closure__ or ()]
+        return any(isinstance(leaf, jax.core.Tracer) for leaf in leaves(cells))
+    return False
+
+
+_UNCHANGING = (str, bytes, int, float, complex, type, types.FunctionType, Enum, BaseException)
+
+
+def shows_containers(error: BaseException) -> bool:
+    """Whether an exception shows something that others may change."""
+    return _hold_containers([*error.args, *vars(error).values()])
+
+
+def _hold_containers(held: list[Any]) -> bool:
+    containers = (v for v in held if type(v) is not tuple and not isinstance(v, texts.Text))
+    return any(children(v) is not None for v in containers) or any(
+        isinstance(leaf, set | np.ndarray) for leaf in leaves(held)
+    )
+
+
+def quotes_of(error: BaseException) -> bool:
+    """Whether the message of an exception quotes run-time values."""
+    held = [_read(value) for value in (*error.args, *vars(error).values())]
+    return any(isinstance(leaf, jax.core.Tracer) for leaf in leaves(held))
+
+
+def spell(error: BaseException) -> None:
+    """Give an exception its texts: those of f-strings with run-time values have only left marks."""
+    if quotes_of(error):
+        error.args = tuple(map(_read, error.args))
+        vars(error).update({name: _read(value) for name, value in vars(error).items()})
+
+
+def _read(argument: Any) -> Any:
+    """An argument of an exception; the message may quote run-time values."""
+    if isinstance(argument, str) and channels.current() is not None:
+        return texts.read(argument, channels.root().quotes)
+    return argument
+
+
+def message(value: Any) -> Any:
+    """What an exception with run-time values says; anything else as it is."""
+    if not isinstance(value, BaseException) or not hides_tracers(value):
+        return value
+    if type(value).__str__ is BaseException.__str__ and len(value.args) == 1:
+        said = value.args[0]
+        return said if isinstance(said, texts.Text) else texts.of(said, "s")
+    raise texts.unknown()
+
+
+class Failures:
+    """The failures of one compiled function, numbered from 1 in the order they were found."""
+
+    def __init__(self) -> None:
+        #: and of the values that their messages quote, which of them are Python numbers
+        self.all: list[tuple[Failure, list[bool]]] = []
+        #: some failures come by a callback, because they happen inside a transformation
+        self.calls_back = False
+        #: those that came, with the place of each in the program
+        self.told: list[tuple[int, BaseException]] = []
+        self._places = 0
+        #: something is printed inside a transformation
+        self.prints_inside = False
+
+    def expect_callback(self) -> int:
+        """A failure may come by a callback; what number its place has among such places."""
+        if self.prints_inside:
+            refuse_print_after_callback()
+        self.calls_back = True
+        self._places += 1
+        return self._places
+
+    def raise_first_told(self) -> None:
+        """Raise what came by callbacks, if something did: what the program would meet first."""
+        if self.told:
+            _, error = min(self.told, key=lambda one: one[0])
+            self.told.clear()
+            raise error
+
+    def is_overflow(self, number: int) -> bool:
+        return self.all[number - 1][0].kind is IntegerOverflow
+
+    def is_of_the_graph(self, number: int) -> bool:
+        """Whether it is no failure of the program: with its numbers as constants it may run."""
+        return issubclass(self.all[number - 1][0].kind, RunTimeError)
+
+    def add(self, failure: Failure, weak: list[bool]) -> int:
+        for n, (known, known_weak) in enumerate(self.all):
+            same = known.kind is failure.kind and known.site == failure.site
+            same = same and _same_cause(known.cause, failure.cause)
+            if same and known.args == failure.args and known_weak == weak:
+                return n + 1
+        self.all.append((failure, weak))
+        return len(self.all)
+
+
+def _same_cause(one: Any, other: Any) -> bool:
+    both = isinstance(one, Failure) and isinstance(other, Failure)
+    return one == other if both else type(one) is type(other)
+
+
+def fail_at_last(scope: Scope) -> None:
+    """What ran in a scope did not come to its end; the code says why, if it could get out."""
+    if scope.code is None:
+        fail(scope, RuntimeError("a function failed inside a jax transformation"))
+
+
+def fail(scope: Scope, error: BaseException) -> None:
+    """Record an exception that ended the Python code of a region."""
+    number, values = number_of(error, scope.failures)
+    scope.merge(number, {number: values} if values else {}, {number})
+
+
+def number_of(error: BaseException, failures: Failures) -> tuple[int, list[Any]]:
+    """The number of a failure, and the run-time values that its message quotes."""
+    values: list[Any] = []
+    failure = _failure(error, values)
+    weak = texts.are_numbers(values)
+    return failures.add(failure, weak), [jnp.asarray(value) for value in values]
+
+
+def _failure(error: BaseException, values: list[Any]) -> Failure:
+    """A failure like an exception, whose run-time values are added to a list."""
+    # numbered anew, so that every trace of the place gives the same failure
+    args = tuple(texts.taken(_as_it_is_now(_read(a)), values) for a in error.args)
+    attributes = {
+        k: texts.taken(_as_it_is_now(_read(v)), values)
+        for k, v in vars(error).items()
+        if not k.startswith("__")
+    }
+    cause: Any = error.__cause__
+    if cause is not None and hides_tracers(cause):
+        cause = _failure(cause, values)
+    return Failure(
+        *(type(error), args, sites.where(error), cause, attributes), error.__suppress_context__
+    )
+
+
+def report(code: Any, payload: dict[int, list[Any]], numbers: set[int], failures: Failures) -> None:
+    """Hand a possible failure to the scope around, else to the host by a callback."""
+    scope = channels.current()
+    quoted = [value for values in payload.values() for value in values]
+    if scope is not None and all(map(scope.holds, (code, *quoted))):
+        if scope.failures is not failures:
+            # a static function inside another: its numbers go on after ours
+            offset = {n: scope.failures.add(*failures.all[n - 1]) for n in numbers}
+            table = np.zeros(max(offset) + 1, np.int32)
+            for old, new in offset.items():
+                table[old] = new
+            code = jnp.asarray(table)[code]
+            payload = {offset[n]: values for n, values in payload.items()}
+            numbers = set(offset.values())
+        scope.merge(code, payload, numbers)
+        return
+    channels.note_failure()
+    for earlier in [s.code for s in channels.scopes() if s.code is not None]:
+        code = jnp.where(earlier == 0, code, 0)
+    told = None
+    if scope is not None:
+        place, to = scope.failures.expect_callback(), scope.failures.told
+
+        def told(error: BaseException) -> None:
+            to.append((place, error))
+
+    jax.debug.callback(_Raiser(failures, sorted(payload), told), code, *payload.values())
+
+
+def refuse_print_after_callback() -> None:
+    """Nobody could keep back what is printed after such a failure."""
+    raise StagingError(
+        "print and an exception that may be raised inside a jax transformation: what comes after "
+        "the exception would be printed all the same",
+        code="D2S023",
+        site=sites.where(),
+        fix="the check outside of the function that jax transforms, or jax.debug.print(...)",
+    )
+
+
+class _Raiser:
+    """Tells a static function around it of the failure; raises where there is none."""
+
+    def __init__(
+        self,
+        failures: Failures,
+        order: list[int],
+        told: Callable[[BaseException], None] | None,
+    ) -> None:
+        self.failures, self.order, self.told = failures, order, told
+
+    def __call__(self, code: Any, *payload: Any) -> None:
+        try:
+            check(int(code), dict(zip(self.order, payload, strict=True)), self.failures)
+        except Exception as error:
+            if self.told is None:
+                raise
+            self.told(error)
+
+
+def check(code: int, payload: dict[int, list[Any]], failures: Failures) -> None:
+    """Raise the failure of a code, at the user's line."""
+    if code == 0:
+        return
+    failure, weak = failures.all[code - 1]
+    values = payload.get(code, [])
+    quotes = [texts.shown(value, is_number) for value, is_number in zip(values, weak, strict=True)]
+    raise_at(failure.make(quotes), failure.site)
+
+
+def raise_at(error: BaseException, site: Site) -> None:
+    """Raise an exception from a frame that shows the user's file, function and line."""
+    tree = ast.parse("raise error")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.expr | ast.stmt):
+            node.lineno = node.end_lineno = site.line
+            node.col_offset, node.end_col_offset = site.column, max(site.end_column, site.column)
+    code = compile(tree, site.filename, "exec")
+    exec(code.replace(co_name=site.function, co_qualname=site.function), {"error": error})
+
+
+def overflow(site: Site) -> IntegerOverflow:
+    return IntegerOverflow(
+        "a Python integer left the range of the graph's 32-bit integers",
+        site=site,
+        fix="set jax_enable_x64, or pass the number as a static (hashable) value",
+    )

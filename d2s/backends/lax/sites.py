@@ -1,0 +1,55 @@
+"""Which line of the user's an error is about."""
+
+from __future__ import annotations
+
+import sys
+import types
+
+from d2s.conversion import is_made_code
+from d2s.errors import UNKNOWN, Site, site_of
+from d2s.libraries import is_library_file
+
+#: the module that runs the commands of d2s
+COMMANDS = "d2s.cli"
+
+
+def where(error: BaseException | None = None) -> Site:
+    """The user's line an exception came from, or the one that is running now."""
+    return place(error)[0]
+
+
+def here() -> Site | None:
+    """The line that is running; None at the command line, which has none."""
+    found = where()
+    return None if found.filename.startswith("<") else found
+
+
+def place(error: BaseException | None = None) -> tuple[Site, types.CodeType | None]:
+    """The same, and the code that the line belongs to."""
+    found: tuple[types.CodeType, int, int] | None = None
+    traceback = error.__traceback__ if error is not None else None
+    while traceback is not None:
+        if is_user_code(traceback.tb_frame.f_code):
+            found = traceback.tb_frame.f_code, traceback.tb_lineno, traceback.tb_lasti
+        traceback = traceback.tb_next
+    if found is None:
+        frame: types.FrameType | None = sys._getframe(1)
+        while frame is not None and not is_user_code(frame.f_code):
+            # whoever started the command line is no user's code
+            frame = None if frame.f_globals.get("__name__") == COMMANDS else frame.f_back
+        if frame is None:
+            return Site(UNKNOWN, 1, UNKNOWN), None
+        found = frame.f_code, frame.f_lineno, frame.f_lasti
+    return site_of(*found), found[0]
+
+
+def in_user_code() -> bool:
+    """Whether converted code of the user's is running."""
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None and not is_made_code(frame.f_code):
+        frame = frame.f_back
+    return frame is not None
+
+
+def is_user_code(code: types.CodeType) -> bool:
+    return not is_library_file(code.co_filename)
