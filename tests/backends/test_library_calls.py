@@ -105,6 +105,8 @@ REFUSED = {
     "comb": (lambda x: math.comb(x[0].astype(int), 2), "D2S020", "product"),
     "ulp": (lambda x: math.ulp(x[0]), "D2S020", "jnp.spacing"),
     "filter": (lambda x: list(filter(lambda v: v > 0, x)), "D2S020", "jnp.where"),
+    "items that stay": (lambda x: [v for v in x if v > 0], "D2S020", "a loop with an `if`"),
+    "summed ones": (lambda x: sum(1 for v in x if 0 < 1 and not v > 0), "D2S020", "else 0 for v"),
     "modulus": (lambda x: pow(x[0].astype(int), 2, 5), "D2S020", "loop"),
     "objects": (lambda x: sorted(["a", "b"], key=lambda s: x[s == "a"]), "D2S020", "jnp.argsort"),
 }

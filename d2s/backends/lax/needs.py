@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import linecache
 import re
 
 from d2s.backends.lax import sites
 from d2s.conversion import is_made_code
-from d2s.errors import StagingError
+from d2s.errors import Site, StagingError
 
 
 def needs_value(error: Exception) -> StagingError:
@@ -27,9 +29,38 @@ def needs_value(error: Exception) -> StagingError:
             site=site,
             fix="jnp.zeros(...) and the like instead of np.zeros(...), or `a = a + x` for `a += x`",
         )
+    if _is_filter(site):
+        return StagingError(
+            "items are kept or left out by a run-time condition: how many stay is not known",
+            code="D2S020",
+            site=site,
+            fix="a loop with an `if`, or another value instead of none: "
+            "`sum(v if v > 0 else 0 for v in x)` for `sum(v for v in x if v > 0)`",
+        )
     return StagingError(
         f"a run-time value is needed as a Python value here ({first})",
         code="D2S020",
         site=site,
         fix="array operations on it, or pass it as a Python number so that it can become static",
     )
+
+
+def _is_filter(site: Site) -> bool:
+    """Whether a place is the condition of a comprehension."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(site.filename)))
+    except (SyntaxError, ValueError, RecursionError):
+        return False  # a cell of a notebook with commands, say
+    clauses = (node for node in ast.walk(tree) if isinstance(node, ast.comprehension))
+    tests = (test for clause in clauses for test in clause.ifs)
+    place = site.line, site.column
+    return any((part.lineno, part.col_offset) == place for test in tests for part in _asked(test))
+
+
+def _asked(test: ast.expr) -> list[ast.expr]:
+    """The expressions whose truth a test asks for."""
+    if isinstance(test, ast.BoolOp):
+        return [part for value in test.values for part in _asked(value)]
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return [test, *_asked(test.operand)]
+    return [test]
