@@ -29,7 +29,7 @@ def needs_value(error: Exception) -> StagingError:
             site=site,
             fix="jnp.zeros(...) and the like instead of np.zeros(...), or `a = a + x` for `a += x`",
         )
-    if _is_filter(site):
+    if "boolean" in first and _is_filter(site):
         return StagingError(
             "items are kept or left out by a run-time condition: how many stay is not known",
             code="D2S020",
@@ -51,10 +51,18 @@ def _is_filter(site: Site) -> bool:
         tree = ast.parse("".join(linecache.getlines(site.filename)))
     except (SyntaxError, ValueError, RecursionError):
         return False  # a cell of a notebook with commands, say
-    clauses = (node for node in ast.walk(tree) if isinstance(node, ast.comprehension))
-    tests = (test for clause in clauses for test in clause.ifs)
     place = site.line, site.column
-    return any((part.lineno, part.col_offset) == place for test in tests for part in _asked(test))
+    found = [node for node in ast.walk(tree) if isinstance(node, _COMPREHENSIONS)]
+    asked = [part for node in found for clause in node.generators for part in _parts(clause, node)]
+    return any((part.lineno, part.col_offset) == place for part in asked)
+
+
+_COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+
+
+def _parts(clause: ast.comprehension, whole: ast.expr) -> list[ast.expr]:
+    """The conditions; from Python 3.12 on the place of one is that of the whole comprehension."""
+    return [part for test in clause.ifs for part in (whole, *_asked(test))]
 
 
 def _asked(test: ast.expr) -> list[ast.expr]:
