@@ -329,6 +329,84 @@ def a_view_chosen(x, v):
     return row
 
 
+# -- chosen, and in a place without a name of its own ----------------------------------------------
+
+
+class Holder:
+    buffer = None
+
+
+@refused(V)
+def chosen_from_an_attribute(v):
+    o = Holder()
+    o.buffer, y = np.zeros(3), np.ones(3)
+    if v > 0:
+        y = o.buffer
+    y[0] = v
+    return o.buffer.sum(), y.sum()
+
+
+@refused(V)
+def chosen_from_an_attribute_in_a_loop(v):
+    o = Holder()
+    o.buffer, y, i = np.zeros(3), np.ones(3), 0
+    while i < 3 and v > 0:
+        y[0] = y[0] + v
+        y = o.buffer
+        i += 1
+    y[1] = v
+    return o.buffer.sum(), y.sum()
+
+
+@refused(V)
+def chosen_and_seen_by_a_view(v):
+    o, whole = Holder(), np.zeros(3)
+    o.buffer, y = whole[1:], np.ones(3)
+    if v > 0:
+        y = whole
+    del whole
+    y[1] = v
+    return o.buffer.sum(), y.sum()
+
+
+@refused(V)
+def chosen_and_seen_by_a_function(v):
+    def make():
+        hidden = np.zeros(3)
+        return hidden, lambda: hidden.sum()
+
+    hidden, total = make()
+    y = np.ones(3)
+    if v > 0:
+        y = hidden
+    del hidden
+    y[1] = v
+    return total(), y.sum()
+
+
+OUTSIDE = np.zeros(3)
+
+
+@refused(V)
+def chosen_from_a_global(v):
+    y = np.ones(3)
+    if v > 0:
+        y = OUTSIDE
+    y[0] = v
+    return OUTSIDE.sum(), y.sum()
+
+
+@agrees(V)
+def chosen_and_gone_from_an_attribute(v):
+    o = Holder()
+    o.buffer, y = np.zeros(3), np.ones(3)
+    if v > 0:
+        y = o.buffer
+    o.buffer = None
+    y[0] = v
+    return y
+
+
 # -- lists that a loop appends to -----------------------------------------------------------------
 
 

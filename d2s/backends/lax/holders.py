@@ -16,7 +16,9 @@ import numpy as np
 
 from d2s.backends.lax import channels, sites
 from d2s.backends.lax.appended import Recorder
+from d2s.backends.lax.mentions import global_names
 from d2s.backends.lax.places import own_dict, slot_names
+from d2s.backends.lax.watch import Watch
 from d2s.conversion import is_block, is_made_code
 from d2s.items import Attribute, Item
 
@@ -28,8 +30,20 @@ def is_alone(array: np.ndarray[Any, Any], owner: Any) -> bool:
 
 
 def is_forgotten(array: Any) -> bool:
-    """Whether no name of the running code has an array any more, nor a list or dict with a name."""
-    return not names_of(array)
+    """Whether nobody who runs, and no caller, can get to an array, or to a view of it."""
+    held = Watch(*(value for _, value in _variables()))
+    for frame in user_frames():
+        for name in global_names(frame.f_code):
+            held.add(frame.f_globals.get(name))
+    twins = channels.twins()
+    for copy in twins.copies if twins is not None else ():
+        held.add(copy)
+    return not any(_may_be(array, value) for value in held.reached())
+
+
+def _may_be(array: Any, value: Any) -> bool:
+    both = isinstance(array, np.ndarray) and isinstance(value, np.ndarray)
+    return np.may_share_memory(array, value) if both else value is array
 
 
 def _has_only(array: np.ndarray[Any, Any], owner: Any, names: int, places: int) -> bool:
@@ -121,18 +135,23 @@ def names_of(array: Any) -> set[tuple[Any, str]]:
     """The variables, and those that have it in a list or dict, of the code that is running."""
     found = set()
     seen: dict[int, Any] = {}
+    for (owner, name), value in _variables():
+        if value is array:
+            found.add((owner, name))
+        elif _occurrences(array, value, seen):
+            found.add((owner, f"{name}[…]"))
+    return found
+
+
+def _variables() -> Iterator[tuple[tuple[Any, str], Any]]:
+    """The variables of the code that is running, with their owners."""
     hidden: set[tuple[Any, str]] = set()
     for frame in user_frames():
         owner = _owner(frame)
         for name, value in frame.f_locals.items():
-            if name in frame.f_code.co_freevars or (owner, name) in hidden:
-                continue  # the function around has it, or no longer
-            hidden.add((owner, name))
-            if value is array:
-                found.add((owner, name))
-            elif _occurrences(array, value, seen):
-                found.add((owner, f"{name}[…]"))
-    return found
+            if name not in frame.f_code.co_freevars and (owner, name) not in hidden:
+                hidden.add((owner, name))  # the function around has it, or no longer
+                yield (owner, name), value
 
 
 def _owner(frame: types.FrameType) -> Any:
