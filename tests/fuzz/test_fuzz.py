@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import math
 
 import jax
 import jax.numpy as jnp
@@ -166,6 +167,19 @@ def test_a_hang_is_found(monkeypatch):
     monkeypatch.setattr(branches, "cond", forever)
     program = Program(0, "def f(a):\n    return 1 if a > 2 else 3", (("jnp.int32(1)",),))
     assert [f.kind for f in judge(program, ("static",)).findings] == ["hang"]
+
+
+def catches_errors_of_tracers(x):
+    try:
+        finite = math.isfinite(x)
+    except Exception:
+        return x
+    return x * 2 if finite else x
+
+
+def test_a_way_that_only_tracers_take_is_no_gradient():
+    assert jax.grad(catches_errors_of_tracers)(0.5) == 1  # and not 2
+    assert_agrees(catches_errors_of_tracers, lambda: (0.5,), flavour="static")
 
 
 def test_no_program_catches_the_end_of_its_time():
