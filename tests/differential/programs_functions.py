@@ -504,3 +504,80 @@ def result_of_a_helper_is_unpacked(x):
 def argument_is_mutated(x, items):
     items.append(x)
     return len(items)
+
+
+def tally(start):
+    total = start
+
+    def add(v):
+        nonlocal total
+        total = total + v
+        return total
+
+    return add
+
+
+def collector():
+    items, last = [], {}
+
+    def add(v):
+        items.append(v)
+        last["value"] = v
+        return sum(items) + last["value"]
+
+    return add
+
+
+@case((1.0,), (-1.0,))
+def counters_made_in_a_branch(x):
+    outside = tally(x)
+    if x > 0:
+        inside, other = tally(x + 1), collector()
+        inside(2.0)
+        y = inside(x) + outside(1.0) + other(x) + other(2.0)
+    else:
+        y = outside(3.0)
+    return y, outside(0.0)
+
+
+@case((2.0, 3), (-1.0, 0))
+def counters_made_in_a_loop(x, n):
+    i = 0
+    while i < n:
+        add, other = tally(x), collector()
+        x = add(1.0) + add(0.5) + other(x)
+        i += 1
+    return x
+
+
+@case((2.0,), (-1.0,))
+def counter_made_in_a_branch_that_fails(x):
+    seen = tally(0.0)
+    try:
+        if x > 0:
+            add = tally(x)
+            add(1.0)
+            seen(add(2.0))
+            raise ValueError(f"at {add(0.0)}")
+    except ValueError as error:
+        print(error)
+    return seen(0.0)
+
+
+@case((1.0,), (-1.0,))
+def counter_of_a_variable_around(x):
+    total = 0.0
+
+    def counter(step):
+        def add(v):
+            nonlocal total
+            total = total + v + step
+            return total
+
+        return add
+
+    if x > 0:
+        add = counter(x)
+        add(1.0)
+        add(2.0)
+    return total

@@ -421,3 +421,22 @@ def bound_by_an_operand_or_after_it(x):
     if 5 - x or (c := 1):
         c = 7
     return c
+
+
+def tallied(n):
+    def add(h):
+        nonlocal n
+        n = (n + h) % 9
+        return n
+
+    return add
+
+
+# seed 9001000966: the variable of a function made in a branch was taken for one from before it
+@found(lambda: (6, 0), lambda: (6, 1))
+def made_in_a_branch(t, a):
+    if a:
+        return 0
+    add = tallied(t % 3)
+    add(0)
+    return 0

@@ -251,7 +251,7 @@ class LaxBackend(PythonBackend):
         inside = is_made_inside(function)
         for watch in channels.watches():
             if not (inside and watch.outside):
-                watch.add(function)
+                watch.enter(function, made.__code__)
         twins = channels.twins()
         return made if twins is None else twins.enter(made)
 

@@ -31,6 +31,13 @@ def global_names(code: types.CodeType) -> tuple[str, ...]:
     return tuple(names)
 
 
+@functools.lru_cache(maxsize=4096)
+def codes_inside(code: types.CodeType) -> frozenset[types.CodeType]:
+    """The code of the functions that running a code may make."""
+    own = frozenset(constant for constant in code.co_consts if isinstance(constant, types.CodeType))
+    return own.union(*map(codes_inside, own))
+
+
 def may_print(function: Any) -> bool:
     """Whether code of the user's mentions `print`, or others that do."""
     return _mentions_print(function, set())

@@ -22,7 +22,7 @@ import numpy as np
 
 from d2s.backends.lax.appended import Recorder
 from d2s.backends.lax.guards import FUNCTION_PARTS, Guard
-from d2s.backends.lax.mentions import attribute_names_of, global_names
+from d2s.backends.lax.mentions import attribute_names_of, codes_inside, global_names
 from d2s.backends.lax.places import (
     EMPTY,
     OF_PYTHON,
@@ -107,6 +107,8 @@ class Watch:
         #: what was met only after a region had begun: it may be of the region's own making
         self._late: set[int] = set()
         self.begun = False
+        #: the code of functions that those which ran here may have made
+        self._makes: set[types.CodeType] = set()
         #: what nobody has but variables that the region binds anew
         self.alone: frozenset[int] = frozenset()
         for root in roots:
@@ -131,6 +133,12 @@ class Watch:
             stack.extend(self._parts[-1])
             if self._apart is not None and self._apart.has(value):
                 del self._snapshots[marks:]
+
+    def enter(self, function: types.FunctionType, code: types.CodeType) -> None:
+        """A function runs, by this code; one that was made here has nothing from before."""
+        if function.__code__ not in self._makes:
+            self.add(function)
+        self._makes |= codes_inside(code)
 
     def forget(self) -> None:
         """Let go of what was looked at; what is watched stays, as short as it can be."""
