@@ -341,3 +341,16 @@ def flag_and_a_number_in_a_test(x):
     if (x > 0 and x) or x < -1 and x + 2:
         return 1
     return 2
+
+
+@case((0, 3.0), (4, 3.0), (-2, 1.0))
+def mean_of_none_is_zero(n, total):
+    mean = n and total / n
+    return mean + 0.5, (n and n and total) * 2
+
+
+@case((0, 3.0, 2.0), (4, 0.0, 2.0), (4, 2.0, -3.0))
+def a_chain_of_numbers(n, x, y):
+    if (n and x and y) < 1:
+        return y + (n and x)
+    return y

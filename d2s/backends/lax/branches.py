@@ -270,19 +270,26 @@ def _staged(first: Any, rest: tuple[Callable[[], Any], ...], stop_when: bool) ->
     kind = value.type if isinstance(value, Out) else type_of(value) if is_dynamic(value) else None
     if kind is not None and kind.dtype == jnp.bool_ != first.dtype:
         later = run(type_of(first))
-    now = trace(lambda: _as_number(first, kind), [], Watch())
+    now = trace(lambda: _as_number(first, kind, is_zero=not stop_when), [], Watch())
     one, other = (now, later) if stop_when else (later, now)
     return join_branches(predicate, one, other, watch)
 
 
-def _as_number(value: Any, other: Type | None) -> Any:
-    """A bool beside a number is a number: False is 0 and True is 1, in Python too."""
+def _as_number(value: Any, other: Type | None, is_zero: bool = False) -> Any:
+    """A bool beside a number is a number: False is 0 and True is 1, in Python too.
+
+    So is an integer beside a float if it can only be zero, as the `n` of ``n and x / n`` where that
+    is the result.
+    """
     if other is None or not is_dynamic(value) or not jnp.issubdtype(other.dtype, jnp.number):
         return value
     own = type_of(value)
-    if own.dtype != jnp.bool_ or own.shape != other.shape:
-        return value
-    return cast(jnp.asarray(value), other)
+    loses_nothing = own.dtype == jnp.bool_ or (
+        is_zero
+        and jnp.issubdtype(own.dtype, jnp.integer)
+        and jnp.issubdtype(other.dtype, jnp.inexact)
+    )
+    return cast(jnp.asarray(value), other) if loses_nothing and own.shape == other.shape else value
 
 
 def _goes_on(first: Any, stop_when: bool) -> Callable[[], Any]:
