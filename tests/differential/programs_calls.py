@@ -99,6 +99,16 @@ def _(primals, tangents):
     return primals[0] * 3, tangents[0] * 1.5
 
 
+@jax.custom_jvp
+def tripled_slope(v):
+    if v > 0:
+        return v * 2
+    return v
+
+
+tripled_slope.defjvps(lambda tangent, result, v: tangent * 3 + 0 * result)
+
+
 class Base(abc.ABC):
     scale = 2.0
 
@@ -565,3 +575,23 @@ def looks_of_an_inner_function(x):
             return b
 
     return f.__name__, f.__doc__, f.__defaults__, f.__kwdefaults__, f.__annotations__, f(x)
+
+
+# -- rules that hold the function they are of ------------------------------------------------------
+
+
+@case((1.5,), (-2.0,), modes=STAGED_INSIDE)
+def own_rule_by_defjvps(x):
+    return tripled_slope(x), jax.grad(tripled_slope)(x)
+
+
+@case((1.5,), (-2.0,), grad=True)
+def activations_by_other_names(x):
+    for act in (jax.nn.relu, jnp.tanh, jax.nn.relu6):
+        x = act(x + 1)
+    return x
+
+
+@case((jnp.array([1.5, -2.0]),), (jnp.array([-1.5, 2.0]),), modes=STAGED_INSIDE)
+def activations_handed_on(x):
+    return jax.tree.map(jax.nn.relu, {"a": x}), jax.vmap(jax.nn.relu)(x)

@@ -8,6 +8,7 @@ and is the same in everything else, gradients included.
 from __future__ import annotations
 
 import functools
+import threading
 import types
 from collections.abc import Callable
 from typing import Any
@@ -28,10 +29,26 @@ _PARTS: dict[type, tuple[str, ...]] = {
 _Jitted = type(jax.jit(lambda: None))
 
 
+class _Busy(threading.local):
+    """Wrappers that are being made again: a rule of `defjvps` holds the function it is of."""
+
+    def __init__(self) -> None:
+        self.wrappers: list[Any] = []
+
+
+_busy = _Busy()
+
+
 def around(function: Any, change: Change) -> Any:
     """The wrapper around changed functions, or itself when there is nothing to change in it."""
     make = _maker(function)
-    return function if make is None else make(function, change)
+    if make is None or any(function is wrapper for wrapper in _busy.wrappers):
+        return function
+    _busy.wrappers.append(function)
+    try:
+        return make(function, change)
+    finally:
+        _busy.wrappers.pop()
 
 
 def anew(function: Any) -> Any:
@@ -43,8 +60,7 @@ def anew(function: Any) -> Any:
         return function if own is function.__func__ else types.MethodType(own, function.__self__)
     if isinstance(function, StaticFunction):
         return _called(function)
-    make = _maker(function)
-    return function if make is None else make(function, anew)
+    return around(function, anew)
 
 
 def afresh(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -133,6 +149,9 @@ def _object(wrapper: Any, change: Change) -> Any:
         return wrapper
     made = object.__new__(type(wrapper))
     vars(made).update(vars(wrapper) | changed)
+    for name, part in changed.items():
+        if isinstance(part, types.FunctionType) and part.__closure__:
+            setattr(made, name, _closure(part, lambda held: made if held is wrapper else held))
     return made
 
 
