@@ -11,7 +11,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from d2s import record, settings
-from d2s.backends.lax import aliases, channels, failing, printing
+from d2s.backends.lax import aliases, channels, failing, printing, wrapping
 from d2s.backends.lax.after_failure import keep_transient
 from d2s.backends.lax.channels import Halt, Scope
 from d2s.backends.lax.dispatching import clean_caches
@@ -25,6 +25,7 @@ from d2s.backends.lax.results import Build, Results, Write, all_leaves, only_lea
 from d2s.backends.lax.trees import Out
 from d2s.backends.lax.twins import Twins
 from d2s.backends.lax.watch import Watch, changes
+from d2s.backends.lax.wrapping import Unchecked
 from d2s.errors import Error, Site, StagingError
 from d2s.recursion import deep
 from d2s.values import Unbound
@@ -49,7 +50,7 @@ def build(entry: Entry, leaves: tuple[Any, ...], ticket: Any, reached: Any) -> A
     owners, tracing.owners = tracing.owners, ()
     inputs = shown(leaves)  # once they are written to, nobody may look at them
     scope = Scope(Failures())
-    exact = any(_is_python_int(leaf) for leaf in leaves)
+    exact = entry.checks_integers or any(_is_python_int(leaf) for leaf in leaves)
     prints = printing.into(ticket, reached, leaves, entry.key)
     aside = channels.set_aside(exact)
     with (
@@ -73,7 +74,8 @@ def build(entry: Entry, leaves: tuple[Any, ...], ticket: Any, reached: Any) -> A
                 result = _exact(entry, leaves, owners, scope)
             else:
                 result = _result(scope, *_call(entry, leaves, owners, scope))
-        except printing.Asked:
+                wrapping.require_checks()
+        except (printing.Asked, Unchecked):
             tracing.owners = owners
             raise
         entry.calls_back |= scope.failures.calls_back

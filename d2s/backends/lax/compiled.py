@@ -36,6 +36,7 @@ from d2s.backends.lax.regions import is_tracer_error
 from d2s.backends.lax.results import Call
 from d2s.backends.lax.state import Taken, no_array
 from d2s.backends.lax.twins import Restart
+from d2s.backends.lax.wrapping import Unchecked
 from d2s.errors import Error, NanFound, StagingError, hide_own_frames, wrong_option
 from d2s.modes import Modes, is_eager
 from d2s.options import PLAIN, Options
@@ -382,6 +383,10 @@ class Compiled(Inspected):
 
     def _try_again(self, entry: Entry, leaves: Sequence[Any], owners: Any, error: Exception) -> Any:
         """Make the numbers static whose value was needed; otherwise say what went wrong."""
+        if isinstance(error, Unchecked):
+            entry.checks_integers = True
+            entry.reset()
+            return self._run(entry, leaves, owners)
         if tracing.look is None and any(isinstance(v, jax.ShapeDtypeStruct) for v in leaves):
             raise no_array()
         if self.options.compiler_options and _is_about_options(error):

@@ -107,6 +107,8 @@ class Entry:
         self.calls_back = False
         #: the graph that takes a ticket for what it prints is the one to run
         self.prints = False
+        #: integers that stand for Python's are checked, though none is an argument
+        self.checks_integers = False
         #: no call will be computed again because an integer left its range
         self.is_final = False
         #: finds the leaves of arguments that have this key; made when it is first asked for

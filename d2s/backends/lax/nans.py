@@ -7,11 +7,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax._src import source_info_util
 from jax.experimental import checkify
 
-from d2s.errors import NanFound, Site
-from d2s.libraries import is_library_file
+from d2s.backends.lax import sites
+from d2s.errors import NanFound
 
 
 def checked(graph: Callable[..., Any], **options: Any) -> tuple[Any, Callable[..., Any]]:
@@ -38,7 +37,7 @@ def _tell(error: Any, leaves: Sequence[Any]) -> None:
     what, fix = "made a NaN", "a guard of the operand, or a look at its values with .watch(...)"
     if any(map(_has_nan, leaves)):
         what, fix = "gave a NaN; there is one in the input already", "an input without NaN"
-    raise NanFound(f"`{found.prim}` {what}", site=_site(found.traceback_info), fix=fix)
+    raise NanFound(f"`{found.prim}` {what}", site=sites.of_traceback(found.traceback_info), fix=fix)
 
 
 def _has_nan(leaf: Any) -> bool:
@@ -47,12 +46,3 @@ def _has_nan(leaf: Any) -> bool:
         return False
     is_inexact = jnp.issubdtype(jnp.result_type(leaf), jnp.inexact)
     return is_inexact and bool(jnp.isnan(leaf).any())
-
-
-def _site(traceback: Any) -> Site | None:
-    for frame in source_info_util.user_frames(traceback):
-        if not is_library_file(frame.file_name):
-            name = frame.function_name.rpartition(".<locals>.")[2]
-            end = frame.end_column if frame.end_line == frame.start_line else 0
-            return Site(frame.file_name, frame.start_line, name, frame.start_column, end)
-    return None

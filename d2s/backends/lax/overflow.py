@@ -70,7 +70,7 @@ def risky(
         result = equation.outvars[0] if equation.outvars else None
         if ranges and _is_in_range(equation, ranges):
             continue
-        if equation.primitive.name not in CHECKS or not _stands_for_python_int(result):
+        if equation.primitive.name not in CHECKS or not stands_for_python_int(result):
             continue
         weight = _weight(equation, weights)
         if weight is not None and weight <= FEW:
@@ -83,7 +83,7 @@ def risky(
 def _is_in_range(equation: Any, ranges: dict[Any, tuple[int, int]]) -> bool:
     """Whether the result surely fits into 32 bits; then its range is known, too."""
     apply = _CORNERS.get(equation.primitive.name)
-    if apply is None or not _stands_for_python_int(equation.outvars[0]):
+    if apply is None or not stands_for_python_int(equation.outvars[0]):
         return False
     sides = []
     for var in equation.invars:
@@ -128,7 +128,7 @@ def _weight(equation: Any, weights: dict[Any, int]) -> int | None:
     return None
 
 
-def _stands_for_python_int(var: Any) -> bool:
+def stands_for_python_int(var: Any) -> bool:
     aval = var.aval
     return getattr(aval, "weak_type", False) and aval.dtype == jnp.int32 and aval.shape == ()
 

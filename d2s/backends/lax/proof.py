@@ -63,7 +63,7 @@ def follow(jaxpr: Any, known: dict[Any, Range | None]) -> dict[Any, Range | None
             elif not jnp.issubdtype(dtype, jnp.integer):
                 ranges[out] = spans[0] if name == "convert_element_type" else None
             else:
-                made = _RULES[name](*spans) if name in _RULES else results[n] if results else None
+                made = RULES[name](*spans) if name in RULES else results[n] if results else None
                 if made is None or not (made[0] >= -(2**31) and made[1] < 2**31):
                     raise Refused("what is computed from the index may leave its range")
                 ranges[out] = made
@@ -174,7 +174,8 @@ def _either(_: Range | None, *cases: Range | None) -> Range | None:
     return min(case[0] for case in known), max(case[1] for case in known)
 
 
-_RULES: dict[str, Callable[..., Range | None]] = {
+#: ranges of results by the ranges of operands; None where nothing is known
+RULES: dict[str, Callable[..., Range | None]] = {
     "add": _span(lambda a, b: a + b),
     "sub": _span(lambda a, b: a - b),
     "mul": _span(lambda a, b: a * b),

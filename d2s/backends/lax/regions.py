@@ -254,7 +254,8 @@ class Region:
         self.code = Out(len(jaxpr.outvars), Type((), jnp.dtype("int32"), False))
         outvars += overflow.operands(self.risky)
         self.jaxpr = self.jaxpr.replace(jaxpr=jaxpr.replace(outvars=outvars))
-        self._overflow_number, _ = failing.number_of(failing.overflow(sites.where()), failures())
+        site = sites.of_traceback(self.risky[0].source_info.traceback) or sites.where()
+        self._overflow_number, _ = failing.number_of(failing.overflow(site), failures())
         self.numbers = self.numbers | {self._overflow_number}
 
     def unguarded(self) -> Any:

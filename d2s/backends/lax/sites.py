@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import sys
 import types
+from typing import Any
+
+from jax._src import source_info_util
 
 from d2s.conversion import is_made_code
 from d2s.errors import UNKNOWN, Site, site_of
@@ -41,6 +44,16 @@ def place(error: BaseException | None = None) -> tuple[Site, types.CodeType | No
             return Site(UNKNOWN, 1, UNKNOWN), None
         found = frame.f_code, frame.f_lineno, frame.f_lasti
     return site_of(*found), found[0]
+
+
+def of_traceback(traceback: Any) -> Site | None:
+    """The user's line in what jax remembers of how an equation was made."""
+    for frame in source_info_util.user_frames(traceback):
+        if not is_library_file(frame.file_name):
+            name = frame.function_name.rpartition(".<locals>.")[2]
+            end = frame.end_column if frame.end_line == frame.start_line else 0
+            return Site(frame.file_name, frame.start_line, name, frame.start_column, end)
+    return None
 
 
 def in_user_code() -> bool:
