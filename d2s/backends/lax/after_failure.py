@@ -98,5 +98,5 @@ def select(test: Any, one: Any, other: Any) -> Any:
 
     memo: dict[Any, Any] = {}
     picked = build(tree, pick, memo)
-    channels.joined([*joining.replaced, *(memo[n] for n in joining.aliased if n in memo)])
+    channels.joined(joining.replaced, [memo[n] for n in joining.aliased if n in memo])
     return picked

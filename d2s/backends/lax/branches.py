@@ -146,7 +146,7 @@ def _join(
         became, outs = choose(runs, joining.dynamic)
     memo: dict[Any, Any] = {}
     value, contents, at_failure, code, payload = fill(tree, outs, memo)
-    channels.joined([*replaced, *(memo[identity] for identity in aliased if identity in memo)])
+    channels.joined(replaced, [memo[identity] for identity in aliased if identity in memo])
     for slot, held in zip(slots, at_failure if seen else contents, strict=True):
         slot.set(held)
     if any(region.code is not None for region in regions):

@@ -138,6 +138,7 @@ def _call(
         results = Results(twins, outside, function)
         build = results.of(value)
         writes = results.writes(scope)
+        results.note_choices(channels.root().choices)
         if type(value) is tuple and list(map(id, value)) == list(map(id, results.outs)):
             build = all_leaves
         aliases.check_views(results.outs)

@@ -61,6 +61,8 @@ class Scope:
         self.quotes: dict[int, Text] = {}
         #: containers that were joined: in place, a change of one could be one of another, too
         self.joined: list[Watch] = []
+        #: what was made by joining, and what it was made of
+        self.choices: list[tuple[list[Any], list[Any]]] = []
 
     def merge(self, code: Any, payload: dict[int, list[Any]], numbers: set[int]) -> None:
         """A failure may have happened just now; one that happened earlier stays the first."""
@@ -268,12 +270,13 @@ def with_twins(twins: Any) -> Iterator[None]:
         inside.twins = before
 
 
-def joined(containers: list[Any]) -> None:
-    """Of these lists, dicts and objects, some stand for others now, which other names may have.
+def joined(replaced: list[Any], made: list[Any]) -> None:
+    """Lists, dicts and objects were made that stand for others now, which other names may have.
 
     A change in place of one would have to be one of the other, or not, as a run-time value
     wills: it is refused when the function ends.
     """
+    containers = [*replaced, *made]
     if not _stack.scopes and containers:
         kind = type(containers[0]).__name__
         raise StagingError(
@@ -285,6 +288,7 @@ def joined(containers: list[Any]) -> None:
         )
     if containers:
         _stack.scopes[0].joined += [Watch(container) for container in containers]
+        _stack.scopes[0].choices.append((made, replaced))
 
 
 def seen_after_failure(scope: Scope | None = None) -> Watch:

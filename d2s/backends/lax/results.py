@@ -18,6 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from d2s.backends.lax import chosen
 from d2s.backends.lax.after_failure import at_failure
 from d2s.backends.lax.blame import made_or_returned
 from d2s.backends.lax.channels import Scope
@@ -71,6 +72,28 @@ class Results:
         self._function = function
         self._twins, self._outside = twins, outside
         self._known: dict[int, tuple[Any, Build]] = {}
+        #: what leaves the call in the place of others, by the identity of its twin, and those
+        self._choices: dict[int, list[Build]] = {}
+
+    def note_choices(self, choices: list[tuple[list[Any], list[Any]]]) -> None:
+        """Let calls tell of the objects that they leave in the place of others."""
+        sources: dict[int, list[Any]] = {}
+        for made, replaced in choices:
+            # what was made of others stands for those that they stand for
+            every = [*replaced, *(one for old in replaced for one in sources.get(id(old), ()))]
+            for one in made:
+                sources.setdefault(id(one), []).extend(every)
+        for identity, others in sources.items():
+            if identity in self._known:
+                builds = {id(one): self._leaves_too(one) for one in others}
+                self._choices[identity] = [build for build in builds.values() if build is not None]
+
+    def _leaves_too(self, value: Any) -> Build | None:
+        number = self._twins.number(value)
+        if number is not None:
+            return lambda call: call.owners[number]
+        known = self._known.get(id(value))
+        return None if known is None else known[1]
 
     def of(self, value: Any) -> Build:
         """How to make a value."""
@@ -106,12 +129,14 @@ class Results:
         if filler is None:
             return self._other(value)
         # first the object, then what is in it: it may contain itself
-        number = len(self._known)
+        number, identity, choices = len(self._known), id(value), self._choices
 
         def build(call: Call) -> Any:
             if number not in call.made:
                 call.made[number] = made = empty()
                 fill(call, made)
+                if identity in choices:
+                    chosen.note(made, [other(call) for other in choices[identity]])
             return call.made[number]
 
         self._known[id(value)] = value, build
@@ -287,6 +312,7 @@ class Write:
             place = self.target
             return lambda: _bind(place, values)
         owner = call.owners[self.target]
+        chosen.refuse_change(owner)
         if isinstance(self.refill, tuple):
             kept, parts = self.refill
             made = [outside(part(call)) for part in parts]

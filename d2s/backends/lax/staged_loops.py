@@ -164,7 +164,7 @@ def _finish(
     tree = [bound(value) for value in plan.tree]
     memo: dict[Any, Any] = {}
     state = [build(value, put, memo) for value in tree]
-    channels.joined([*plan.replaced, *(memo[n] for n in plan.aliased if n in memo)])
+    channels.joined(plan.replaced, [memo[n] for n in plan.aliased if n in memo])
     for slot, value in zip(plan.slots, state[count:], strict=True):
         slot.set(value)
     if code is not None:
