@@ -107,6 +107,7 @@ REFUSED = {
     "filter": (lambda x: list(filter(lambda v: v > 0, x)), "D2S020", "jnp.where"),
     "items that stay": (lambda x: [v for v in x if v > 0], "D2S020", "a loop with an `if`"),
     "summed ones": (lambda x: sum(1 for v in x if 0 < 1 and not v > 0), "D2S020", "else 0 for v"),
+    "mask": (lambda x: x[0].astype(int) & 0xFFFFFFFF, "D2S040", "jax_enable_x64"),
     "modulus": (lambda x: pow(x[0].astype(int), 2, 5), "D2S020", "loop"),
     "objects": (lambda x: sorted(["a", "b"], key=lambda s: x[s == "a"]), "D2S020", "jnp.argsort"),
 }

@@ -636,3 +636,10 @@ def clusters(x, n):
 @case((1.0,), (2.0,), error_ok=codes.EFFECT, flavours=("static",))
 def draws_a_number(x):
     return x * 0 + (random.random() >= 0) + (np.random.default_rng(0).normal() > -9)
+
+
+@case((1.0, 2.0), (5.0, -2.0))
+def sorts_by_what_is_known(x, y):
+    named = {"b": x, "a": y, "c": x + y}
+    rows = [(2, "p", x), (1, "q", y), (2, "o", y)]
+    return sorted(named.items()), max(rows), min(rows, key=lambda row: row[:2] + (row[2],))

@@ -8,10 +8,10 @@ import re
 
 from d2s.backends.lax import sites
 from d2s.conversion import is_made_code
-from d2s.errors import Site, StagingError
+from d2s.errors import Error, IntegerOverflow, Site, StagingError
 
 
-def needs_value(error: Exception) -> StagingError:
+def needs_value(error: Exception) -> Error:
     """The user's line that used a run-time value as a Python value."""
     site, code = sites.place(error)
     first = re.sub(r"'?\b\w*Tracer\b'?", "a run-time value", str(error).splitlines()[0])
@@ -21,6 +21,13 @@ def needs_value(error: Exception) -> StagingError:
             code="D2S021",
             site=site,
             fix=f"`@d2s.convert` above the definition of {site.function}, if it is plain Python",
+        )
+    if "An overflow was encountered" in first:
+        (number,) = re.findall(r"with value (-?\d+)", str(error)) or ["an integer"]
+        return IntegerOverflow(
+            f"{number} meets a run-time value, and is beyond the graph's 32-bit integers",
+            site=site,
+            fix="set jax_enable_x64, or numbers below 2**31",
         )
     if "does not support ufuncs" in first:
         return StagingError(

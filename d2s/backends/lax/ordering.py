@@ -32,7 +32,7 @@ def extreme(name: str) -> Call:
         if len(args) == 1 and key is None and _is_row(args[0]):
             return _extreme_element(args[0], name)
         items = list(args[0]) if len(args) == 1 else list(args)
-        keys = items if key is None else [key(item) for item in items]
+        keys = _deciding(items if key is None else [key(item) for item in items])
         if not has_traced(keys):
             pairs = list(zip(items, map(_known, keys), strict=True))
             best = plain(pairs, key=lambda pair: pair[1], default=None)
@@ -52,6 +52,22 @@ def extreme(name: str) -> Call:
         return _same_kind(items, best)
 
     return pick
+
+
+def _deciding(keys: list[Any]) -> list[Any]:
+    """Of keys that are tuples, what comes first, if Python looks no further: it all differs."""
+    if not has_traced(keys) or not all(type(key) is tuple for key in keys):
+        return keys
+    for length in range(1, min(map(len, keys)) + 1):
+        heads = [key[:length] for key in keys]
+        if has_traced(heads):
+            break
+        try:
+            if len(set(heads)) == len(heads):
+                return heads
+        except TypeError:  # not hashable
+            break
+    return keys
 
 
 def _known(key: Any) -> Any:
@@ -87,7 +103,7 @@ def _extreme_element(array: Any, name: str) -> Any:
 def sorted_(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> list[Any]:
     """`sorted`: stable, also when it is reversed."""
     items = list(iterable)
-    keys = items if key is None else [key(item) for item in items]
+    keys = _deciding(items if key is None else [key(item) for item in items])
     reverse = bool(reverse)
     if not has_traced(keys):
         keys = [_known(key) for key in keys]
