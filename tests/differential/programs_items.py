@@ -714,3 +714,14 @@ def windows_of_blocks(x, i):
 @written((ROW, 7), (ROW, 2))
 def windows_of_nothing(x, i):
     return x[i:i], x[i : i + 0].sum()
+
+
+@case((4.0,), (-1.0,))
+def table_of_lists(x):
+    rows = [[1, i] for i in range(10)]
+    for i in range(1, 10):
+        if x > i:
+            rows[i][0] = rows[i - 1][0] * 3
+        else:
+            rows[i][0] = rows[i - 1][1]
+    return rows[9][0], rows[4]

@@ -9,7 +9,7 @@ region does not use cost nothing.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -177,10 +177,23 @@ def trial() -> Iterator[None]:
     failures = _stack.failures
     _stack.trials += 1
     try:
-        yield
+        with without_choices():
+            yield
     finally:
         _stack.trials -= 1
         _stack.failures = failures  # what fails in a trial alone does not fail
+
+
+@contextmanager
+def without_choices(unless: Callable[[], bool] = lambda: False) -> Iterator[None]:
+    """What is joined inside counts only if that, or so it turns out, is part of the graph."""
+    root = _stack.scopes[0] if _stack.scopes else None
+    counts = (len(root.joined), len(root.choices)) if root is not None else (0, 0)
+    try:
+        yield
+    finally:
+        if root is not None and not unless():
+            del root.joined[counts[0] :], root.choices[counts[1] :]
 
 
 def in_trial() -> bool:

@@ -34,6 +34,8 @@ logger = logging.getLogger("d2s")
 
 #: so many trips stay as they are: one body is not worth it
 FEW = 8
+#: a loop that was refused so often at one place, in trips of a loop around it, is not tried again
+OFTEN = 2
 #: trips that are counted to find out how many there are
 MOST = 1_000_000
 
@@ -74,13 +76,19 @@ def attempt(
     """The rolled loop, or None when it stays Python's; an error if it must be rolled."""
     if how == "unroll" or (how == "auto" and length is not None and length <= FEW):
         return None
+    refused_here = _refused_here()
     if known.refusal is None:
         known.refusal = _refusals.reasons.get(body.__code__)
+    if known.refusal is None and len(refused_here) >= OFTEN:
+        known.refusal = refused_here[-1]
     reason = known.refusal
     if reason is None:
         _refusals.depth += 1
+        rolled: Rolled | None = None
         try:
-            return look()
+            with channels.without_choices(unless=lambda: rolled is not None):
+                rolled = look()
+            return rolled
         except Refused as refused:
             reason = refused.what
         except Exception as error:
@@ -92,6 +100,7 @@ def attempt(
             if not _refusals.depth:
                 _refusals.reasons = {}
         known.refusal = reason
+        refused_here.append(reason)
         if _refusals.depth:
             _refusals.reasons[body.__code__] = reason
     site = sites.where()
@@ -104,6 +113,13 @@ def attempt(
         )
     logger.info("%s:%s: unrolled: %s", site.filename, site.line, reason)
     return None
+
+
+def _refused_here() -> list[str]:
+    """Why the loop that is running was not rolled before, at this place of the program."""
+    store = channels.memories()
+    found: list[str] = [] if store is None else store.setdefault((_Refusals, sites.path()), [])
+    return found
 
 
 def look_at(

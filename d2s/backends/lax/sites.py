@@ -46,6 +46,17 @@ def place(error: BaseException | None = None) -> tuple[Site, types.CodeType | No
     return site_of(*found), found[0]
 
 
+def path() -> tuple[tuple[types.CodeType, int], ...]:
+    """The lines of the user's that are running, from the innermost on."""
+    found = []
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if is_user_code(frame.f_code):
+            found.append((frame.f_code, frame.f_lineno))
+        frame = frame.f_back
+    return tuple(found)
+
+
 def of_traceback(traceback: Any) -> Site | None:
     """The user's line in what jax remembers of how an equation was made."""
     for frame in source_info_util.user_frames(traceback):
