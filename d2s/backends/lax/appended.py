@@ -144,6 +144,12 @@ def rows_of(stacked: Any, count: int) -> list[Any]:
     return found
 
 
+def is_row(value: Any) -> bool:
+    """Whether an array is an item of its own, which only the graph keeps in one with others."""
+    row = _rows.get(id(value))
+    return row is not None and row[0]() is value
+
+
 def items_of(rows: Rows, put: Callable[[Any], Any], make: Callable[..., Any]) -> list[Any]:
     """The items that `Rows` stands for; `make` builds one of them."""
     columns: dict[int, list[Any]] = {}
@@ -201,9 +207,9 @@ def columns_of(items: list[Any]) -> Any:
 
 
 def _is_row(leaf: Any, array: Any, number: int, count: int) -> bool:
-    row = _rows.get(id(leaf))
-    if row is None or row[0]() is not leaf:
+    if not is_row(leaf):
         return False
+    row = _rows[id(leaf)]
     return row[1] is array and row[2] == number and array.shape[0] == count
 
 

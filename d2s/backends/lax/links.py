@@ -17,6 +17,8 @@ import jax
 import numpy as np
 from jax.extend.core import Var
 
+from d2s.backends.lax.appended import is_row
+
 #: operations whose results are views in NumPy
 VIEWS = ("slice", "squeeze", "reshape", "transpose", "dynamic_slice", "rev", "expand_dims")
 
@@ -117,7 +119,7 @@ def bases(array: Any) -> list[Any]:
 def _viewed(array: Any) -> Any:
     """What an array is a view of; None if it is none."""
     made_by: Any = getattr(type(array), "parent", None) and array.parent
-    if made_by is None:
+    if made_by is None or is_row(array):
         return None
     name = made_by.primitive.name
     is_reshape = name == "broadcast_in_dim" and array.size == made_by.in_tracers[0].size
