@@ -22,6 +22,7 @@ from d2s.backends.lax.after_failure import at_failure
 from d2s.backends.lax.blame import made_or_returned
 from d2s.backends.lax.channels import Scope
 from d2s.backends.lax.dtypes import NUMBERS, is_dynamic, is_symbolic
+from d2s.backends.lax.levels import is_mark
 from d2s.backends.lax.places import EMPTY, Slot, own_dict, slot_names
 from d2s.backends.lax.reach import Place
 from d2s.backends.lax.state import (
@@ -94,7 +95,9 @@ class Results:
         return (lambda call: call.outs[position]) if position else only_leaf
 
     def _fresh(self, value: Any) -> Build:
-        kind = type(value)
+        kind: Any = type(value)
+        if is_mark(kind):
+            return lambda call: kind()
         if kind is tuple or (isinstance(value, tuple) and hasattr(kind, "_fields")):
             parts = [self.of(part) for part in value]
             make: Any = tuple if kind is tuple else (lambda items: kind(*items))
