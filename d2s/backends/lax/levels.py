@@ -9,6 +9,8 @@ it by d2s: to NNX, a block is no level of its own but belongs to the one around 
 
 It sorts their attributes by name whenever one of its transformations has had them. That is no
 change which a branch could make or not make, nor one that needs another graph: their order stays.
+
+It keeps numbers apart from arrays: an attribute that was a number at first never holds an array.
 """
 
 from __future__ import annotations
@@ -40,11 +42,25 @@ def unordered(value: Any) -> dict[str, Any] | None:
     return own_dict(value) if _is_sorted(kind) else None
 
 
-@functools.cache
 def _is_sorted(kind: Any) -> bool:
     """Whether NNX sorts the attributes; those of a mapping are its items."""
-    if issubclass(kind, Mapping):
+    return _is_of_nnx(kind) and not issubclass(kind, Mapping)
+
+
+def is_constant(value: Any, name: Any) -> bool:
+    """Whether NNX takes an attribute for a constant of the program: it has no arrays there.
+
+    It tells by the first value, and looks at those that come later; a run-time value it does not
+    know as an array.
+    """
+    kind: Any = type(value)
+    if not _is_of_nnx(kind) or not getattr(kind, "_pytree__is_pytree", False):
         return False
+    return not getattr(value, "_pytree__nodes", {}).get(name, False)
+
+
+@functools.cache
+def _is_of_nnx(kind: Any) -> bool:
     return any(b.__name__ == "Pytree" and b.__module__.startswith("flax.nnx") for b in kind.__mro__)
 
 
