@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import linen as nn
 from flax import nnx
 
 import d2s
@@ -72,9 +73,10 @@ def test_functions_of_the_user_in_it():
     converted = perceptron(activation=d2s.convert(activation))
     for x in (X[0], X[2]):
         np.testing.assert_allclose(d2s.to_static(converted)(x), converted(x), rtol=1e-6)
-    with pytest.raises(d2s.Error, match="MLP.__call__ needs the truth") as caught:
+    with pytest.raises(d2s.Error, match="activation needs .*MLP.__call__ calls it") as caught:
         d2s.to_static(perceptron(activation=activation))(X[0])
-    assert caught.value.code == "D2S021" and "d2s.convert(f)" in caught.value.fix
+    assert caught.value.code == "D2S021"
+    assert "above the definition of activation" in caught.value.fix
     assert caught.value.site.function == "activation"
 
 
@@ -95,3 +97,34 @@ def test_a_loaded_function_is_one_too(tmp_path):
     with pytest.raises(d2s.Error, match="around a Loaded") as caught:
         d2s.to_static(jax.grad(loaded))
     assert caught.value.code == "D2S001" and "lambda x: jax.grad(net)(x)" in caught.value.fix
+
+
+class Dense(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        if x.sum() > 0:
+            x = x * 2
+        return nn.Dense(2)(x)
+
+
+class Converted(nn.Module):
+    @nn.compact
+    @d2s.convert
+    def __call__(self, x):
+        if x.sum() > 0:
+            x = x * 2
+        return nn.Dense(2)(x)
+
+
+def test_methods_of_the_user_that_a_library_calls():
+    def applied(model):
+        parameters = model.init(jax.random.key(0), X)
+        return lambda x: model.apply(parameters, x)
+
+    with pytest.raises(d2s.Error, match=r"^D2S021: Dense.__call__ needs .*Module.apply") as caught:
+        d2s.to_static(applied(Dense()))(X)
+    assert caught.value.site.function == "__call__"
+    assert "`@d2s.convert` above the definition of Dense.__call__" in caught.value.fix
+    static = d2s.to_static(applied(Converted()))
+    for x in (X, -X):
+        np.testing.assert_allclose(static(x), applied(Dense())(x), rtol=1e-5)

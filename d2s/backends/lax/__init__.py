@@ -42,6 +42,7 @@ from d2s.backends.lax.compiled import Compiled
 from d2s.backends.lax.dispatching import dispatched, remembered
 from d2s.backends.lax.math_calls import MATH
 from d2s.backends.lax.membership import is_in
+from d2s.backends.lax.needs import needs_truth
 from d2s.backends.lax.notes import note
 from d2s.backends.lax.numpy_calls import call_for, method_for
 from d2s.backends.lax.reach import users_functions
@@ -51,7 +52,7 @@ from d2s.backends.lax.watch import changes
 from d2s.backends.protocol import Backend, Block, Handler, State, Thunk
 from d2s.backends.python import PythonBackend
 from d2s.conversion import is_made_inside
-from d2s.errors import Error, StagingError
+from d2s.errors import Error
 from d2s.items import AUGMENTED
 from d2s.observing import Seen
 from d2s.options import Options
@@ -283,18 +284,7 @@ class LaxBackend(PythonBackend):
     def unconverted(self, function: Any, reason: str, error: BaseException) -> BaseException | None:
         if isinstance(error, Error) or not isinstance(error, jax.errors.TracerBoolConversionError):
             return None
-        # an object of a library: what shows itself is all that is in it
-        name = getattr(function, "__qualname__", f"{type(function).__name__}.__call__")
-        module = getattr(function, "__module__", "")
-        return StagingError(
-            f"{module}.{name} needs the truth of a run-time value; d2s did not "
-            f"convert it: {reason}",
-            code="D2S021",
-            site=sites.where(error),
-            fix=f"`@d2s.convert` above the definition of {name}, if it is plain Python"
-            if hasattr(function, "__qualname__")
-            else "d2s.convert(f) in place of each function f of yours that it holds",
-        )
+        return needs_truth(function, reason, error)
 
     def compile(self, original: Any, options: Options) -> StaticFunction:
         return Compiled(original, options)

@@ -15,6 +15,7 @@ from jax.extend.core import ClosedJaxpr, DebugInfo
 from jax.sharding import NamedSharding, PartitionSpec, get_abstract_mesh
 
 from d2s.backends.lax.dtypes import Type
+from d2s.backends.lax.levels import block
 
 try:
     from jax._src.core import ManualAxisType, ShapedArray
@@ -31,10 +32,10 @@ def graph_of(
 ) -> ClosedJaxpr:
     """The graph of a function of arrays; jax calls its arguments ``inputs[0]`` and so on."""
     if _trace is None:  # pragma: no cover - depends on the version of jax
-        return jax.make_jaxpr(function)(*(kind.struct() for kind in kinds))
+        return jax.make_jaxpr(block(function))(*(kind.struct() for kind in kinds))
     names = tuple(f"{inputs}[{n}]" for n in range(len(kinds)))
     label = f"{function.__name__} at {function.__code__.co_filename}"
-    wrapped = wrap_init(function, debug_info=DebugInfo("d2s", label, names, None))
+    wrapped = wrap_init(block(function), debug_info=DebugInfo("d2s", label, names, None))
     avals = [_aval(kind) for kind in kinds]
     jaxpr, _, consts = _trace(wrapped, avals)
     return ClosedJaxpr(jaxpr, consts)

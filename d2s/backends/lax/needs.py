@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import linecache
 import re
+import types
+from typing import Any
 
 from d2s.backends.lax import sites
-from d2s.conversion import is_made_code
+from d2s.conversion import RUNS_LATER, is_made_code
 from d2s.errors import Error, IntegerOverflow, Site, StagingError
 
 
@@ -50,6 +52,38 @@ def needs_value(error: Exception) -> Error:
         site=site,
         fix="array operations on it, or pass it as a Python number so that it can become static",
     )
+
+
+def needs_truth(function: Any, reason: str, error: BaseException) -> StagingError:
+    """Code that is not converted asks a run-time value whether it is true."""
+    site, code = sites.place(error)
+    # an object of a library: what shows itself is all that is in it
+    name = getattr(function, "__qualname__", f"{type(function).__name__}.__call__")
+    whole = f"{getattr(function, '__module__', '')}.{name}"
+    if code is not None and _is_called_by(function, code):
+        name = code.co_qualname.rpartition("<locals>.")[2]
+        return StagingError(
+            f"{name} needs the truth of a run-time value; d2s did not convert it, because "
+            f"{whole} calls it, which is not converted: {reason}",
+            code="D2S021",
+            site=site,
+            fix=f"`@d2s.convert` above the definition of {name}",
+        )
+    return StagingError(
+        f"{whole} needs the truth of a run-time value; d2s did not convert it: {reason}",
+        code="D2S021",
+        site=site,
+        fix=f"`@d2s.convert` above the definition of {name}, if it is plain Python"
+        if hasattr(function, "__qualname__")
+        else "d2s.convert(f) in place of each function f of yours that it holds",
+    )
+
+
+def _is_called_by(function: Any, code: types.CodeType) -> bool:
+    """Whether code is a function of the user's that another one, as it is, has called."""
+    if is_made_code(code) or code.co_name.startswith("<") or code.co_flags & RUNS_LATER:
+        return False
+    return code is not getattr(function, "__code__", None)
 
 
 def _is_filter(site: Site) -> bool:

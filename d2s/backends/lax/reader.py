@@ -18,9 +18,10 @@ import numpy as np
 from d2s.backends.lax.dtypes import fits
 from d2s.backends.lax.guards import Guard
 from d2s.backends.lax.keys import Again, Changing, Contents, Itself, Node, Number, Pairs, Static
+from d2s.backends.lax.levels import is_mark
 from d2s.backends.lax.places import EMPTY, slot_names
 from d2s.backends.lax.reach import Place
-from d2s.backends.lax.state import ARRAY, is_fresh, number_of
+from d2s.backends.lax.state import ARRAY, number_of
 from d2s.static import METHODS, StaticFunction
 
 #: the leaves of a call, and the objects that they are in
@@ -190,7 +191,7 @@ class _Writer:
 
     def _node(self, name: str, node: Node) -> None:
         kind, names = node.kind, node.names
-        if is_fresh(kind):
+        if is_mark(kind):
             self._unless(f"type({name}) is {self._constant(kind)}")
             return
         self._unless(f"type({name}) is {self._constant(kind)}")

@@ -13,7 +13,7 @@ import numpy as np
 
 from d2s.backends.lax.keys import Changing, Itself, Node, Pairs, Static
 from d2s.backends.lax.kinds import ARRAY
-from d2s.backends.lax.state import is_fresh
+from d2s.backends.lax.levels import is_mark
 from d2s.static import METHODS, StaticFunction
 
 #: the parts of a key by the names of what they stand for; under no name, the arguments of the call
@@ -70,7 +70,7 @@ def _parts(node: Node) -> Iterable[str]:
         return [".__self__"]
     if kind is functools.partial:
         return [".func", ".args", ".keywords"]
-    if is_fresh(kind):
+    if is_mark(kind):
         return []
     if isinstance(names, StaticFunction):
         return _numbered(len(names.bound))

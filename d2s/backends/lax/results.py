@@ -23,6 +23,8 @@ from d2s.backends.lax.after_failure import at_failure
 from d2s.backends.lax.blame import made_or_returned
 from d2s.backends.lax.channels import Scope
 from d2s.backends.lax.dtypes import NUMBERS, is_dynamic, is_symbolic
+from d2s.backends.lax.kinds import ARRAY, kind_of
+from d2s.backends.lax.levels import is_constant, is_mark
 from d2s.backends.lax.places import EMPTY, Slot, own_dict, slot_names
 from d2s.backends.lax.reach import Place
 from d2s.backends.lax.state import (
@@ -33,7 +35,7 @@ from d2s.backends.lax.state import (
     set_raw,
 )
 from d2s.backends.lax.texts import Text
-from d2s.backends.lax.trees import children
+from d2s.backends.lax.trees import children, leaves
 from d2s.backends.lax.twins import Change, Twins, slot_of
 from d2s.backends.lax.watch import Watch
 from d2s.errors import StagingError
@@ -117,7 +119,9 @@ class Results:
         return (lambda call: call.outs[position]) if position else only_leaf
 
     def _fresh(self, value: Any) -> Build:
-        kind = type(value)
+        kind: Any = type(value)
+        if is_mark(kind):
+            return lambda call: kind()
         if kind is tuple or (isinstance(value, tuple) and hasattr(kind, "_fields")):
             parts = [self.of(part) for part in value]
             make: Any = tuple if kind is tuple else (lambda items: kind(*items))
@@ -170,7 +174,8 @@ class Results:
 
     def _attributes(self, value: Any) -> Any:
         kind = type(value)
-        parts = [(name, self.of(getattr_raw(value, name))) for name in attribute_names(value)]
+        names = attribute_names(value)
+        parts = [(n, self._fit(value, n, self.of(getattr_raw(value, n)))) for n in names]
 
         def fill(call: Call, made: Any) -> None:
             for name, part in parts:
@@ -233,7 +238,24 @@ class Results:
             (key, *self._entry(slot_of(copy, key), key in before, after[key], scope))
             for key in changed
         ]
+        entries = [(key, self._fit(copy, key, build), flag) for key, build, flag in entries]
         return Write(change.target, entries, gone, None)
+
+    def _fit(self, copy: Any, name: Any, build: Build) -> Build:
+        """How to make what an attribute holds, which may have to be a Python number for good."""
+        if not is_constant(copy, name):
+            return build
+        now = getattr_raw(copy, name)
+        traced = [leaf for leaf in leaves(now) if isinstance(leaf, jax.core.Tracer)]
+        if any(kind_of(leaf) is ARRAY for leaf in traced):
+            raise StagingError(
+                f"an array is stored in `{name}` of a {type(copy).__name__}, where Flax wants a "
+                "constant",
+                code="D2S024",
+                site=made_or_returned(now, self._function),
+                fix=f"nnx.data(...) around the value that `{name}` gets first, or an nnx.Variable",
+            )
+        return _number(build) if traced and now is traced[0] else build
 
     def _resized(self, change: Change) -> Write:
         """A list of another length: what stands where it stood stays."""
@@ -386,6 +408,14 @@ def _replace(owner: Any, contents: Any) -> None:
     else:
         owner.clear()
         owner.update(contents)
+
+
+def _number(build: Build) -> Build:
+    def made(call: Call) -> Any:
+        value = outside(build(call))
+        return value.item() if isinstance(value, jax.Array) and not value.shape else value
+
+    return made
 
 
 def _nothing(call: Call) -> Any:

@@ -35,6 +35,7 @@ from d2s.backends.lax.keys import (
     exact_key,
 )
 from d2s.backends.lax.kinds import ARRAY as ARRAY
+from d2s.backends.lax.levels import is_mark
 from d2s.backends.lax.places import EMPTY, own_dict, slot_names
 from d2s.errors import StagingError, a
 from d2s.libraries import is_library_class
@@ -60,6 +61,8 @@ class Taken:
         self.donated: list[int] = []
         #: numbers that are leaves, after all others, by their places in the key
         self.changing: dict[int, Any] = {}
+        #: how many marks of a level of tracing were met, which inside the graph is another
+        self.marks = 0
         self._pinned = pinned
         self._numbers: dict[int, int] = {}
 
@@ -274,16 +277,20 @@ class Taken:
                 self.take(getattr_raw(value, name), given)
 
     def _library(self, value: Any, given: bool) -> None:
-        """An object of a library: taken apart only for the arrays that are in it."""
-        marks = len(self.key), len(self.leaves), len(self.owners)
+        """An object of a library: taken apart only for what the graph has other than outside."""
+        start, owners, inner = len(self.key), len(self.owners), self._inner()
         self._instance(value, given)
-        if len(self.leaves) == marks[1] and type(self.key[marks[0]]) is Node:
-            for owner in self.owners[marks[2] :]:
+        if self._inner() == inner and type(self.key[start]) is Node:
+            for owner in self.owners[owners:]:
                 del self._numbers[id(owner)]
-            del self.key[marks[0] :], self.owners[marks[2] :]
+            del self.key[start:], self.owners[owners:]
             self._opaque(value, False)
 
-    def _fresh(self, value: Any, given: bool) -> None:
+    def _inner(self) -> tuple[int, int, int]:
+        return len(self.leaves), len(self.changing), self.marks
+
+    def _mark(self, value: Any, given: bool) -> None:
+        self.marks += 1
         self.key.append(Node(type(value), ()))
 
     def _pytree(self, value: Any, given: bool) -> None:
@@ -375,11 +382,6 @@ def _can_be_made(kind: Any) -> bool:
     return not (is_library_class(kind) and root in sys.stdlib_module_names)
 
 
-def is_fresh(kind: Any) -> bool:
-    """Flax's mark of the trace that an object belongs to: each trace has its own."""
-    return bool(kind.__name__ == "TraceState" and kind.__module__.startswith("flax.nnx"))
-
-
 def _how(kind: Any, value: Any) -> Any:
     if kind in (int, float, complex):
         return Taken._number
@@ -415,8 +417,8 @@ def _how(kind: Any, value: Any) -> Any:
         return Taken._scalar
     if issubclass(kind, tuple) and hasattr(kind, "_fields"):
         return Taken._tuple
-    if is_fresh(kind):
-        return Taken._fresh
+    if is_mark(kind):
+        return Taken._mark
     is_pytree = not jax.tree_util.all_leaves([value])
     if not is_twinned(kind):
         return Taken._pytree if is_pytree else Taken._opaque

@@ -21,9 +21,10 @@ from d2s.backends.lax import aliases, kinds, sites
 from d2s.backends.lax.channels import Scope
 from d2s.backends.lax.dtypes import NUMBERS
 from d2s.backends.lax.keys import Again, Changing, Contents, Itself, Node, Pairs, Static
+from d2s.backends.lax.levels import is_mark, keep_order, unordered
 from d2s.backends.lax.places import EMPTY, Slot, cell_contents, instance_slot
 from d2s.backends.lax.reach import Place, Reach
-from d2s.backends.lax.state import attribute_names, getattr_raw, is_fresh, set_raw
+from d2s.backends.lax.state import attribute_names, getattr_raw, set_raw
 from d2s.backends.lax.trees import map_leaves
 from d2s.conversion import is_made_inside
 from d2s.errors import StagingError
@@ -114,8 +115,8 @@ class Twins:
         if kind is functools.partial:
             function, args, keywords = self._parts(3)
             return functools.partial(function, *args, **keywords)
-        if is_fresh(kind):
-            return _valid_everywhere(kind)()
+        if is_mark(kind):
+            return kind()
         if isinstance(names, StaticFunction):
             self._parts(len(names.bound))
             return names
@@ -291,6 +292,9 @@ class Twins:
 
     def changes(self) -> Iterator[Change]:
         for n, (copy, before) in enumerate(zip(self.copies, self._before, strict=True)):
+            attributes = unordered(copy)
+            if attributes is not None:
+                keep_order(attributes, before)
             after = contents(copy)
             if not same_contents(before, after):
                 yield Change(n, before, after)
@@ -343,13 +347,6 @@ class Twins:
                 if name not in known and space.get(name, EMPTY) is not before.get(name, EMPTY):
                     return str(name)
         return None
-
-
-@functools.cache
-def _valid_everywhere(kind: Any) -> Any:
-    """A kind of mark that also lets blocks of the graph write what is marked."""
-    space = {"__slots__": (), "__module__": kind.__module__, "is_valid": lambda self: True}
-    return type(kind.__name__, (kind,), space)
 
 
 def keys_of(value: Any) -> list[Any]:

@@ -22,6 +22,7 @@ import numpy as np
 
 from d2s.backends.lax.appended import Recorder
 from d2s.backends.lax.guards import FUNCTION_PARTS, Guard
+from d2s.backends.lax.levels import keep_order, unordered
 from d2s.backends.lax.mentions import attribute_names_of, codes_inside, global_names
 from d2s.backends.lax.places import (
     EMPTY,
@@ -101,6 +102,8 @@ class Watch:
         self._functions: list[tuple[types.FunctionType, Any, Any, Any]] = []
         self._labels: dict[int, str] = {}
         self._modules: set[tuple[int, tuple[str, ...]]] = set()
+        #: attributes that have no order of their own, and the one they had
+        self._unordered: list[tuple[dict[str, Any], list[str]]] = []
         #: the names of attributes that functions speak of
         self._mentioned: dict[str, None] = {}
         self._variables: list[tuple[types.CellType, str]] = []
@@ -226,6 +229,8 @@ class Watch:
         elif attributes is not None:
             self._labels[id(attributes)] = f"an attribute of a {type(value).__name__}"
             reached.append(attributes)
+            if unordered(value) is not None:
+                self._unordered.append((attributes, list(attributes)))
         kind: Any = type(value)
         names = slot_names(kind)
         if names:
@@ -312,6 +317,8 @@ class Watch:
         return reached
 
     def changed(self) -> Iterator[tuple[Any, Any]]:
+        for attributes, names in self._unordered:
+            keep_order(attributes, names)
         for owner, before in self._snapshots:
             if not is_unchanged(owner, before):
                 yield owner, before

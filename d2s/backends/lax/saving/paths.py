@@ -17,7 +17,7 @@ from typing import Any
 import jax
 
 from d2s.backends.lax.keys import Again, Changing, Contents, Itself, Node, Number, Pairs, Static
-from d2s.backends.lax.state import is_fresh
+from d2s.backends.lax.levels import is_mark
 from d2s.deploy.trees import Json, described, refusal
 from d2s.static import StaticFunction
 
@@ -138,7 +138,7 @@ class _Reader:
 
     def _node(self, node: Node, spot: Spot) -> Json:
         kind, names = node.kind, node.names
-        if is_fresh(kind):
+        if is_mark(kind):
             return ["fixed", spot.label]
         if isinstance(names, StaticFunction):
             self._parts(spot, range(len(names.bound)))
