@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 import types
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +15,8 @@ import numpy as np
 
 from d2s.backends.lax import channels, sites, texts
 from d2s.backends.lax.channels import Scope
-from d2s.backends.lax.places import cell_contents, own_dict, slot_names
+from d2s.backends.lax.places import cell_contents, instance_slot, own_dict, slot_names
+from d2s.backends.lax.texts import Later
 from d2s.backends.lax.trees import children, leaves
 from d2s.backends.lax.watch import inside
 from d2s.errors import IntegerOverflow, RunTimeError, Site, StagingError
@@ -31,22 +31,30 @@ class Failure:
     args: tuple[Any, ...]
     site: Site
     cause: BaseException | Failure | None = None
+    #: what else it holds: attributes, and fields of its class
     attributes: dict[str, Any] = field(default_factory=dict)
     #: it was raised `from` something, or from None
     hides_context: bool = False
+    #: the exception, where it existed before the function was called
+    itself: BaseException | None = None
 
     def make(self, quotes: list[Any]) -> BaseException:
         """The exception, as the user's code made it, with the quoted values filled in."""
+        if self.itself is not None:
+            if self.cause is not None and not isinstance(self.cause, Failure):
+                self.itself.__cause__ = self.cause
+            return self.itself
         args, attributes = _as_it_is_now(texts.filled((self.args, self.attributes), quotes))
-        made = self.kind.__new__(self.kind, *args)
-        # the fields of Python's own exceptions, such as the code of SystemExit; not the user's
-        # `__init__`, which has run already
-        own = next(kind for kind in self.kind.__mro__ if kind.__module__ == "builtins")
-        with suppress(Exception):
-            own.__init__(made, *args)  # type: ignore[misc]
+        made = _bare(self.kind, args)
         made.args = args
         made.__suppress_context__ = self.hides_context
-        made.__dict__.update(attributes)
+        kind: Any = self.kind
+        fields = slot_names(kind)
+        for name, value in attributes.items():
+            if name not in fields:
+                made.__dict__[name] = value
+            elif getattr(made, name, None) is not value:
+                object.__setattr__(made, name, value)
         if isinstance(self.cause, Failure):
             made.__cause__ = self.cause.make(quotes)
         elif self.cause is not None:
@@ -56,6 +64,50 @@ class Failure:
     def shows_containers(self) -> bool:
         """Whether the exception shows something that others may change."""
         return _hold_containers([*self.args, *self.attributes.values()])
+
+    def is_like(self, other: Failure) -> bool:
+        """Whether two failures are one: nobody could tell their exceptions apart."""
+        if self.itself is not other.itself or self.hides_context != other.hides_context:
+            return False
+        same = self.kind is other.kind and self.site == other.site
+        same = same and _same_cause(self.cause, other.cause)
+        return same and _alike((self.args, self.attributes), (other.args, other.attributes))
+
+
+def _bare(kind: type[BaseException], args: tuple[Any, ...]) -> BaseException:
+    """An exception without what the user's `__new__` and `__init__` did, which have run already."""
+    makers = (vars(base)["__new__"] for base in kind.__mro__ if "__new__" in vars(base))
+    make = next(maker for maker in makers if isinstance(maker, types.BuiltinFunctionType))
+    if not issubclass(kind, BaseExceptionGroup):
+        return cast(BaseException, make(kind))
+    if isinstance(args[0], texts.Text):
+        raise texts.unknown()  # it takes nothing but letters, and never changes
+    return cast(BaseException, make(kind, *args))
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Whether two values that exceptions hold are the same: `1` and `True` are not."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, Later | str | bytes | int | float | complex):
+        return repr(one) == repr(other)
+    parts, others = children(one), children(other)
+    if parts is None or others is None:
+        return one is other
+    pairs = zip(parts[0], others[0], strict=False)
+    same = len(parts[0]) == len(others[0])
+    return same and all(a == b and _alike(v, w) for (a, v), (b, w) in pairs)
+
+
+def _held(error: BaseException) -> dict[str, Any]:
+    """What an exception holds besides its arguments."""
+    own = {name: value for name, value in vars(error).items() if not name.startswith("__")}
+    kind: Any = type(error)
+    for name in slot_names(kind):
+        value = getattr(error, name, None)
+        if name != "args" and value is not None:
+            own[name] = value
+    return own
 
 
 def _as_it_is_now(value: Any) -> Any:
@@ -90,7 +142,7 @@ def _as_it_is_now(value: Any) -> Any:
 def hides_tracers(value: Any) -> bool:
     """Whether run-time values are where nobody takes them out: in an exception, or a function."""
     if isinstance(value, BaseException):
-        held = [*value.args, *vars(value).values()]
+        held = [*value.args, *_held(value).values()]
         return quotes_of(value) or any(map(hides_tracers, leaves(held)))
     if isinstance(value, types.FunctionType):
         cells = [cell_contents(cell) for cell in value.__closure__ or ()]
@@ -103,7 +155,7 @@ _UNCHANGING = (str, bytes, int, float, complex, type, types.FunctionType, Enum, 
 
 def shows_containers(error: BaseException) -> bool:
     """Whether an exception shows something that others may change."""
-    return _hold_containers([*error.args, *vars(error).values()])
+    return _hold_containers([*error.args, *_held(error).values()])
 
 
 def _hold_containers(held: list[Any]) -> bool:
@@ -115,7 +167,7 @@ def _hold_containers(held: list[Any]) -> bool:
 
 def quotes_of(error: BaseException) -> bool:
     """Whether the message of an exception quotes run-time values."""
-    held = [_read(value) for value in (*error.args, *vars(error).values())]
+    held = [_read(value) for value in (*error.args, *_held(error).values())]
     return any(isinstance(leaf, jax.core.Tracer) for leaf in leaves(held))
 
 
@@ -123,7 +175,9 @@ def spell(error: BaseException) -> None:
     """Give an exception its texts: those of f-strings with run-time values have only left marks."""
     if quotes_of(error):
         error.args = tuple(map(_read, error.args))
-        vars(error).update({name: _read(value) for name, value in vars(error).items()})
+        for name, value in _held(error).items():
+            if isinstance(value, str):
+                instance_slot(error, name).set(_read(value))
 
 
 def _read(argument: Any) -> Any:
@@ -181,9 +235,7 @@ class Failures:
 
     def add(self, failure: Failure, weak: list[bool]) -> int:
         for n, (known, known_weak) in enumerate(self.all):
-            same = known.kind is failure.kind and known.site == failure.site
-            same = same and _same_cause(known.cause, failure.cause)
-            if same and known.args == failure.args and known_weak == weak:
+            if known_weak == weak and known.is_like(failure):
                 return n + 1
         self.all.append((failure, weak))
         return len(self.all)
@@ -191,7 +243,7 @@ class Failures:
 
 def _same_cause(one: Any, other: Any) -> bool:
     both = isinstance(one, Failure) and isinstance(other, Failure)
-    return one == other if both else type(one) is type(other)
+    return one.is_like(other) if both else type(one) is type(other)
 
 
 def fail_at_last(scope: Scope) -> None:
@@ -216,19 +268,34 @@ def number_of(error: BaseException, failures: Failures) -> tuple[int, list[Any]]
 
 def _failure(error: BaseException, values: list[Any]) -> Failure:
     """A failure like an exception, whose run-time values are added to a list."""
-    # numbered anew, so that every trace of the place gives the same failure
-    args = tuple(texts.taken(_as_it_is_now(_read(a)), values) for a in error.args)
-    attributes = {
-        k: texts.taken(_as_it_is_now(_read(v)), values)
-        for k, v in vars(error).items()
-        if not k.startswith("__")
-    }
+    site, held = sites.where(error), _held(error)
     cause: Any = error.__cause__
     if cause is not None and hides_tracers(cause):
         cause = _failure(cause, values)
-    return Failure(
-        *(type(error), args, sites.where(error), cause, attributes), error.__suppress_context__
-    )
+    elif _is_from_outside(error) and not hides_tracers(error):
+        # who made it can ask whether it is the same; what led to it is of the graph
+        error.__traceback__ = None
+        if error.__context__ is not None and not _is_from_outside(error.__context__):
+            error.__context__ = None
+        kept = error.args, site, cause, held, error.__suppress_context__
+        return Failure(type(error), *kept, error)
+    if isinstance(error, AttributeError) and not sites.is_raise(error):
+        held.pop("obj", None)  # Python itself has found that the attribute is missing
+    # numbered anew, so that every trace of the place gives the same failure
+    args = tuple(texts.taken(_as_it_is_now(_read(a)), values) for a in error.args)
+    attributes = {k: texts.taken(_as_it_is_now(_read(v)), values) for k, v in held.items()}
+    return Failure(type(error), args, site, cause, attributes, error.__suppress_context__)
+
+
+def _is_from_outside(error: BaseException) -> bool:
+    """Whether an exception existed before the static function was called.
+
+    A graph belongs to a very object, but for those that say themselves what is equal.
+    """
+    kind: Any = type(error)
+    if kind.__eq__ is not object.__eq__:
+        return False
+    return any(watch.outside and watch.knows(error) for watch in channels.watches())
 
 
 def report(code: Any, payload: dict[int, list[Any]], numbers: set[int], failures: Failures) -> None:

@@ -325,11 +325,15 @@ def _call(scope: Scope, number: int, handler: Any) -> None:
     if failure.shows_containers():
         _refuse_naming(handler, failure.site)
     pairs = zip(scope.payload.get(number, []), weak, strict=True)
-    made = failure.make([_weak(value) if is_number else value for value, is_number in pairs])
+    made = failure.make([_weak(v) if is_number else v for v, is_number in pairs])
     try:
         raise made
     except BaseException as error:
-        handler(error)
+        try:
+            handler(error)
+        finally:
+            if failure.itself is not None:
+                error.__traceback__ = None  # it stays, and must not keep values of the graph
 
 
 def _weak(number: Any) -> Any:

@@ -221,6 +221,17 @@ def own_dict(value: Any) -> dict[str, Any] | None:
 
 @functools.cache
 def slot_names(kind: Any) -> tuple[str, ...]:
+    """The attributes that objects of a class keep elsewhere than in a dict.
+
+    Those are the ones in `__slots__`; of exceptions, also what Python's own classes know of
+    themselves, such as `args` and the `filename` of an `OSError`.
+    """
+    if issubclass(kind, BaseException):
+        fields = (types.MemberDescriptorType, types.GetSetDescriptorType)
+        # what is in a group is in its arguments, and never changes
+        bases = [base for base in kind.__mro__ if base is not BaseExceptionGroup]
+        held = [n for base in bases for n, v in vars(base).items() if isinstance(v, fields)]
+        return tuple(n for n in dict.fromkeys(held) if not n.startswith("__"))
     names: list[str] = []
     for base in kind.__mro__:
         slots = vars(base).get("__slots__", ())
@@ -235,7 +246,7 @@ def is_unchanged(owner: Any, before: Any) -> bool:
     if isinstance(owner, type | types.FunctionType | SlotAttributes):
         if len(_attributes(owner, before)) != len(before):
             return False
-        return all(_attribute(owner, name) is value for name, value in before.items())
+        return all(_is_same(_attribute(owner, name), value) for name, value in before.items())
     if isinstance(owner, FunctionAttributes):
         now = {n: v for n, v in owner.items.items() if n not in MARKS}
         return now.keys() == before.keys() and all(now[n] is before[n] for n in now)
@@ -251,6 +262,11 @@ def is_unchanged(owner: Any, before: Any) -> bool:
     if isinstance(owner, set):
         return bool(owner == before)
     return len(owner) == len(before) and all(a is b for a, b in zip(owner, before, strict=True))
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    # some fields of exceptions are numbers of C's, which are other objects on each look
+    return one is other or (type(one) is type(other) is int and one == other)
 
 
 def changed_slots(owner: Any, before: Any) -> list[Slot] | None:

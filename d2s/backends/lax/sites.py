@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import sys
 import types
 
@@ -41,6 +42,19 @@ def place(error: BaseException | None = None) -> tuple[Site, types.CodeType | No
             return Site(UNKNOWN, 1, UNKNOWN), None
         found = frame.f_code, frame.f_lineno, frame.f_lasti
     return site_of(*found), found[0]
+
+
+def is_raise(error: BaseException) -> bool:
+    """Whether a `raise` of the user's has raised an exception, and not Python by itself."""
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    if traceback is None:
+        return False
+    code, place = traceback.tb_frame.f_code, traceback.tb_lasti
+    return is_user_code(code) and any(
+        i.opname == "RAISE_VARARGS" and i.offset == place for i in dis.get_instructions(code)
+    )
 
 
 def in_user_code() -> bool:
