@@ -187,16 +187,6 @@ def _read(argument: Any) -> Any:
     return argument
 
 
-def message(value: Any) -> Any:
-    """What an exception with run-time values says; anything else as it is."""
-    if not isinstance(value, BaseException) or not hides_tracers(value):
-        return value
-    if type(value).__str__ is BaseException.__str__ and len(value.args) == 1:
-        said = value.args[0]
-        return said if isinstance(said, texts.Text) else texts.of(said, "s")
-    raise texts.unknown()
-
-
 class Failures:
     """The failures of one compiled function, numbered from 1 in the order they were found."""
 

@@ -478,10 +478,12 @@ def _calls_itself() -> bool:
 
 def _refuse_outside(slot: Slot) -> None:
     """What lives beside a static function must never hold a value of its graph."""
+    stray = channels.twins() is not None and channels.twins().is_stray(slot)
     for watch in channels.watches():
-        if watch.outside and watch.knows(slot.owner):
+        if watch.outside and (stray or watch.knows(slot.owner)):
+            label = f"the global name `{slot.key}`" if stray else watch.label(slot.owner)
             raise StagingError(
-                f"{watch.label(slot.owner)} is changed, which lives outside the static function",
+                f"{label} is changed, which lives outside the static function",
                 code="D2S024",
                 site=sites.where(),
                 fix="return the new value and store it outside",

@@ -67,3 +67,8 @@ def in_user_code() -> bool:
 
 def is_user_code(code: types.CodeType) -> bool:
     return not is_library_file(code.co_filename)
+
+
+def is_written_code(code: types.CodeType) -> bool:
+    """Whether a user has written code, and no library has made it of a text."""
+    return is_user_code(code) and code.co_filename != "<string>"

@@ -17,7 +17,7 @@ from typing import Any
 from d2s import errors
 from d2s.backends.lax.failing import Failure, Failures
 from d2s.backends.lax.saving.writes import attributes
-from d2s.backends.lax.texts import Field, Later, Text, _Shown
+from d2s.backends.lax.texts import Field, Later, Shown, Text
 from d2s.deploy.trees import Json, described, made
 from d2s.errors import Error, SavedException, Site
 
@@ -73,12 +73,12 @@ def _described(value: Any) -> Json:
             return ["text", [_described(piece) for piece in part.parts]]
         if isinstance(part, Field):
             return ["field", _described(part.value), part.how, part.spec]
-        if isinstance(part, _Shown):
-            return ["shown", part.text, part.own]
+        if isinstance(part, Shown):
+            return ["shown", _described(part.text), _described(part.own), part.is_formatted]
         return None
 
     # the rest as it shows itself: that is what a message needs of it
-    return described(value, special, attributes, lambda part: ["shown", str(part), repr(part)])
+    return described(value, special, attributes, lambda part: special(Shown(str(part), repr(part))))
 
 
 # -- and back -------------------------------------------------------------------------------------
@@ -120,9 +120,16 @@ def _value(tree: Json) -> Any:
             "later": lambda number: _always(Later(int(number))),
             "text": lambda parts: _always(Text(tuple(_value(part) for part in parts))),
             "field": lambda value, how, spec: _always(Field(_value(value), str(how), str(spec))),
-            "shown": lambda text, own: _always(_Shown(str(text), str(own))),
+            "shown": lambda text, own, how: _always(Shown(_said(text), _said(own), bool(how))),
         },
     )()
+
+
+def _said(tree: Json) -> Any:
+    said = _value(tree)
+    if said is not None and not isinstance(said, str | Text):
+        raise ValueError("an object shows itself by a text")
+    return said
 
 
 def _always(value: Any) -> Any:
