@@ -536,3 +536,18 @@ def test_an_exception_from_outside_in_a_handler():
 
     agree(f, F(1), F(3))
     assert caught_by(d2s.to_static(f), F(3)) is ODD
+
+
+# -- arrays ----------------------------------------------------------------------------------------
+
+
+def test_an_array_of_a_weak_type_comes_out_as_an_array():
+    def f(x):
+        if x < -5:
+            raise Numbered(x)
+        if x < 0:
+            raise ValueError("low", x)
+        return x
+
+    agree(f, jnp.array(1), jnp.array(-3), jnp.array(-8), jnp.array(-2.5))
+    agree(f, -3, -8, -2.5)

@@ -15,6 +15,7 @@ import numpy as np
 
 from d2s.backends.lax import channels, sites, texts
 from d2s.backends.lax.channels import Scope
+from d2s.backends.lax.origins import ARRAY, kind_of
 from d2s.backends.lax.places import cell_contents, instance_slot, own_dict, slot_names
 from d2s.backends.lax.texts import Later
 from d2s.backends.lax.trees import children, leaves
@@ -252,7 +253,10 @@ def number_of(error: BaseException, failures: Failures) -> tuple[int, list[Any]]
     """The number of a failure, and the run-time values that its message quotes."""
     values: list[Any] = []
     failure = _failure(error, values)
-    weak = texts.are_numbers(values)
+    weak = [
+        is_number and kind_of(value) is not ARRAY
+        for value, is_number in zip(values, texts.are_numbers(values), strict=True)
+    ]
     return failures.add(failure, weak), [jnp.asarray(value) for value in values]
 
 

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from d2s.backends.lax import channels, sites
-from d2s.backends.lax.dtypes import is_symbolic
+from d2s.backends.lax.dtypes import cast, is_symbolic, type_of
 from d2s.backends.lax.trees import Leaf, children, leaves, map_leaves
 from d2s.errors import StagingError
 
@@ -299,7 +299,10 @@ def shown(value: Any, weak: bool) -> Any:
     if jnp.issubdtype(value.dtype, jax.dtypes.extended):
         return value
     array = np.asarray(value)
-    return _number(array[()]) if weak else jnp.asarray(array)
+    if weak:
+        return _number(array[()])
+    made = jnp.asarray(array)
+    return cast(made, type_of(value)) if type_of(value).weak else made
 
 
 def _number(value: Any) -> Any:
