@@ -23,6 +23,8 @@ def shown(value):
     """A value in terms that can be compared."""
     if isinstance(value, jax.Array):
         return "array", np.asarray(value).tolist(), str(value.dtype)
+    if isinstance(value, BaseException):
+        return repr(value)
     if isinstance(value, tuple | list):
         return [shown(part) for part in value]
     return type(value).__name__, value
@@ -95,6 +97,29 @@ class Graded(Exception):
             self.v = 0 * v
 
 
+class Default(Exception):
+    def __init__(self, message=None):
+        super().__init__(message or "default")
+
+
+class Noted(Exception):
+    def __init__(self, v):
+        super().__init__(v)
+        self.add_note(f"noted {v}")
+
+
+class Above(Exception):
+    def __str__(self):
+        return f"above: {super().__str__()}"
+
+
+class Picky(Exception):
+    def __init__(self, v):
+        if v > 3.5:
+            raise TypeError(f"not {v}")
+        super().__init__(v)
+
+
 @dataclasses.dataclass
 class Record(Exception):
     v: object
@@ -119,6 +144,12 @@ def raises(make):
         lambda x: Worse(x, where="deep", parts=(1, x)),
         lambda x: Percent(x),
         lambda x: FromNew(x),
+        lambda x: Default(f"{x}"),
+        lambda x: Default(),
+        lambda x: Noted(x),
+        lambda x: Above(f"at {x}"),
+        lambda x: Picky(x),
+        lambda x: ExceptionGroup(f"all {x}", [ValueError(1)]),
         lambda x: Record(x),
         lambda x: Record(x, where=f"{x:.1f}"),
     ],
@@ -265,10 +296,38 @@ class Slotted(Exception):
         self.v = v
 
 
+class SlottedNone(Slotted):
+    __slots__ = ("__own", "parts")
+
+    def __init__(self, v):
+        self.__own = v
+        self.where = None
+        self.v = self.__own + 1
+
+    def __str__(self):
+        return f"own {self.__own}"
+
+
 class OwnOsError(OSError):
     def __init__(self, v):
         super().__init__(3, f"own {v}", "file")
         self.v = v
+
+
+class Hidden(OSError):
+    errno = 7
+
+    @property
+    def filename(self):
+        return f"hidden {self.strerror}"
+
+
+class HiddenCode(SystemExit):
+    code = 3
+
+    def __init__(self, v):
+        super().__init__(v)
+        self.where = "there"
 
 
 def stop(x):
@@ -292,7 +351,10 @@ def stop(x):
         lambda x: UnicodeEncodeError("ascii", "ab", 0, 1, f"no {x}"),
         lambda x: KeyError(f"k{x}"),
         lambda x: Slotted(x),
+        lambda x: SlottedNone(x),
         lambda x: OwnOsError(x),
+        lambda x: Hidden(2, "no such", f"f{x}"),
+        lambda x: HiddenCode(x),
         lambda x: SyntaxError(f"m{x}", ("file", 3, 4, "text")),
     ],
 )
@@ -403,6 +465,11 @@ class Named(Point):
         return f"named {self.v}"
 
 
+class Formats(Point):
+    def __format__(self, spec):
+        return f"[{self.v:{spec}}]"
+
+
 def test_what_exceptions_say_of_themselves():
     def f(x):
         try:
@@ -444,6 +511,7 @@ def test_what_objects_say_of_themselves():
         print(p, n)
         print(str(p), f"{p}", f"{p!r}", repr(p), f"{n!r}", repr(n))
         print(str(n), f"{n}", "%s and %r" % (n, p), "{} {!r}".format(n, p))  # noqa: UP031, UP032
+        print(f"{Formats(x):.2f}", format(Formats(x), ".1f"), f"{Formats(x)!r:>12}")
         if x > 2:
             raise ValueError(f"{p} is {n}")
         return x

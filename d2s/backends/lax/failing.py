@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import types
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, cast
@@ -16,7 +17,7 @@ import numpy as np
 from d2s.backends.lax import channels, sites, texts
 from d2s.backends.lax.channels import Scope
 from d2s.backends.lax.origins import ARRAY, kind_of
-from d2s.backends.lax.places import cell_contents, instance_slot, own_dict, slot_names
+from d2s.backends.lax.places import cell_contents, exception_fields, own_dict, slot_names
 from d2s.backends.lax.texts import Later
 from d2s.backends.lax.trees import children, leaves
 from d2s.backends.lax.watch import inside
@@ -32,8 +33,9 @@ class Failure:
     args: tuple[Any, ...]
     site: Site
     cause: BaseException | Failure | None = None
-    #: what else it holds: attributes, and fields of its class
+    #: what else it holds: attributes, and what the fields of its class have
     attributes: dict[str, Any] = field(default_factory=dict)
+    fields: dict[str, Any] = field(default_factory=dict)
     #: it was raised `from` something, or from None
     hides_context: bool = False
     #: the exception, where it existed before the function was called
@@ -45,17 +47,19 @@ class Failure:
             if self.cause is not None and not isinstance(self.cause, Failure):
                 self.itself.__cause__ = self.cause
             return self.itself
-        args, attributes = _as_it_is_now(texts.filled((self.args, self.attributes), quotes))
+        held = texts.filled((self.args, self.attributes, self.fields), quotes)
+        args, attributes, fields = _as_it_is_now(held)
         made = _bare(self.kind, args)
         made.args = args
         made.__suppress_context__ = self.hides_context
+        made.__dict__.update(attributes)
         kind: Any = self.kind
-        fields = slot_names(kind)
-        for name, value in attributes.items():
-            if name not in fields:
-                made.__dict__[name] = value
-            elif getattr(made, name, None) is not value:
-                object.__setattr__(made, name, value)
+        known = exception_fields(kind)
+        for name, value in fields.items():
+            if name in known:
+                known[name].__set__(made, value)
+            else:
+                made.__dict__[name] = value  # of a class that stands for one that is not there
         if isinstance(self.cause, Failure):
             made.__cause__ = self.cause.make(quotes)
         elif self.cause is not None:
@@ -64,7 +68,7 @@ class Failure:
 
     def shows_containers(self) -> bool:
         """Whether the exception shows something that others may change."""
-        return _hold_containers([*self.args, *self.attributes.values()])
+        return _hold_containers([*self.args, *self.attributes.values(), *self.fields.values()])
 
     def is_like(self, other: Failure) -> bool:
         """Whether two failures are one: nobody could tell their exceptions apart."""
@@ -72,7 +76,8 @@ class Failure:
             return False
         same = self.kind is other.kind and self.site == other.site
         same = same and _same_cause(self.cause, other.cause)
-        return same and _alike((self.args, self.attributes), (other.args, other.attributes))
+        mine = self.args, self.attributes, self.fields
+        return same and _alike(mine, (other.args, other.attributes, other.fields))
 
 
 def _bare(kind: type[BaseException], args: tuple[Any, ...]) -> BaseException:
@@ -100,15 +105,24 @@ def _alike(one: Any, other: Any) -> bool:
     return same and all(a == b and _alike(v, w) for (a, v), (b, w) in pairs)
 
 
-def _held(error: BaseException) -> dict[str, Any]:
-    """What an exception holds besides its arguments."""
+def _held(error: BaseException) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What an exception holds besides its arguments: attributes, and what is in its fields."""
     own = {name: value for name, value in vars(error).items() if not name.startswith("__")}
+    fields: dict[str, Any] = {}
     kind: Any = type(error)
-    for name in slot_names(kind):
-        value = getattr(error, name, None)
-        if name != "args" and value is not None:
-            own[name] = value
-    return own
+    for name, known in exception_fields(kind).items():
+        with suppress(AttributeError):
+            value = known.__get__(error)
+            # to Python's own, a field that holds nothing is another thing than one with None
+            if value is not None or not is_library_class(known.__objclass__):
+                fields[name] = value
+    del fields["args"]
+    return own, fields
+
+
+def _all_held(error: BaseException) -> list[Any]:
+    own, fields = _held(error)
+    return [*error.args, *own.values(), *fields.values()]
 
 
 def _as_it_is_now(value: Any) -> Any:
@@ -143,8 +157,7 @@ def _as_it_is_now(value: Any) -> Any:
 def hides_tracers(value: Any) -> bool:
     """Whether run-time values are where nobody takes them out: in an exception, or a function."""
     if isinstance(value, BaseException):
-        held = [*value.args, *_held(value).values()]
-        return quotes_of(value) or any(map(hides_tracers, leaves(held)))
+        return quotes_of(value) or any(map(hides_tracers, leaves(_all_held(value))))
     if isinstance(value, types.FunctionType):
         cells = [cell_contents(cell) for cell in value.__closure__ or ()]
         return any(isinstance(leaf, jax.core.Tracer) for leaf in leaves(cells))
@@ -156,7 +169,7 @@ _UNCHANGING = (str, bytes, int, float, complex, type, types.FunctionType, Enum, 
 
 def shows_containers(error: BaseException) -> bool:
     """Whether an exception shows something that others may change."""
-    return _hold_containers([*error.args, *_held(error).values()])
+    return _hold_containers(_all_held(error))
 
 
 def _hold_containers(held: list[Any]) -> bool:
@@ -168,7 +181,7 @@ def _hold_containers(held: list[Any]) -> bool:
 
 def quotes_of(error: BaseException) -> bool:
     """Whether the message of an exception quotes run-time values."""
-    held = [_read(value) for value in (*error.args, *_held(error).values())]
+    held = list(map(_read, _all_held(error)))
     return any(isinstance(leaf, jax.core.Tracer) for leaf in leaves(held))
 
 
@@ -176,9 +189,12 @@ def spell(error: BaseException) -> None:
     """Give an exception its texts: those of f-strings with run-time values have only left marks."""
     if quotes_of(error):
         error.args = tuple(map(_read, error.args))
-        for name, value in _held(error).items():
+        own, fields = _held(error)
+        vars(error).update({name: _read(value) for name, value in own.items()})
+        kind: Any = type(error)
+        for name, value in fields.items():
             if isinstance(value, str):
-                instance_slot(error, name).set(_read(value))
+                exception_fields(kind)[name].__set__(error, _read(value))
 
 
 def _read(argument: Any) -> Any:
@@ -262,7 +278,7 @@ def number_of(error: BaseException, failures: Failures) -> tuple[int, list[Any]]
 
 def _failure(error: BaseException, values: list[Any]) -> Failure:
     """A failure like an exception, whose run-time values are added to a list."""
-    site, held = sites.where(error), _held(error)
+    site, (own, fields) = sites.where(error), _held(error)
     cause: Any = error.__cause__
     if cause is not None and hides_tracers(cause):
         cause = _failure(cause, values)
@@ -271,14 +287,17 @@ def _failure(error: BaseException, values: list[Any]) -> Failure:
         error.__traceback__ = None
         if error.__context__ is not None and not _is_from_outside(error.__context__):
             error.__context__ = None
-        kept = error.args, site, cause, held, error.__suppress_context__
+        kept = error.args, site, cause, own, fields, error.__suppress_context__
         return Failure(type(error), *kept, error)
     if isinstance(error, AttributeError) and not sites.is_raise(error):
-        held.pop("obj", None)  # Python itself has found that the attribute is missing
+        fields.pop("obj", None)  # Python itself has found that the attribute is missing
     # numbered anew, so that every trace of the place gives the same failure
     args = tuple(texts.taken(_as_it_is_now(_read(a)), values) for a in error.args)
-    attributes = {k: texts.taken(_as_it_is_now(_read(v)), values) for k, v in held.items()}
-    return Failure(type(error), args, site, cause, attributes, error.__suppress_context__)
+    own, fields = (
+        {k: texts.taken(_as_it_is_now(_read(v)), values) for k, v in held.items()}
+        for held in (own, fields)
+    )
+    return Failure(type(error), args, site, cause, own, fields, error.__suppress_context__)
 
 
 def _is_from_outside(error: BaseException) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import functools
+import inspect
 import threading
 import types
 import weakref
@@ -227,17 +228,24 @@ def slot_names(kind: Any) -> tuple[str, ...]:
     themselves, such as `args` and the `filename` of an `OSError`.
     """
     if issubclass(kind, BaseException):
-        fields = (types.MemberDescriptorType, types.GetSetDescriptorType)
-        # what is in a group is in its arguments, and never changes
-        bases = [base for base in kind.__mro__ if base is not BaseExceptionGroup]
-        held = [n for base in bases for n, v in vars(base).items() if isinstance(v, fields)]
-        return tuple(n for n in dict.fromkeys(held) if not n.startswith("__"))
+        fields = exception_fields(kind)
+        return tuple(n for n in fields if inspect.getattr_static(kind, n) is fields[n])
     names: list[str] = []
     for base in kind.__mro__:
         slots = vars(base).get("__slots__", ())
         names += [slots] if isinstance(slots, str) else list(slots)
     hidden = ("__dict__", "__weakref__")
     return tuple(n for n in names if n not in hidden and not n.startswith("__"))
+
+
+@functools.cache
+def exception_fields(kind: Any) -> dict[str, Any]:
+    """What gets and sets the fields of exceptions of a class, which it may have hidden."""
+    kinds = (types.MemberDescriptorType, types.GetSetDescriptorType)
+    # what is in a group is in its arguments, and never changes
+    bases = [base for base in reversed(kind.__mro__) if base is not BaseExceptionGroup]
+    found = {n: v for base in bases for n, v in vars(base).items() if isinstance(v, kinds)}
+    return {name: field for name, field in found.items() if not name.startswith("__")}
 
 
 def is_unchanged(owner: Any, before: Any) -> bool:

@@ -37,6 +37,7 @@ def _failure(failure: Failure) -> Json:
         "args": _described(list(failure.args)) if not own else None,
         "error": [parts["what"], parts["fix"], parts.get("code")] if own else None,
         "attributes": _described({} if own else parts),
+        "fields": _described({} if own else failure.fields),
         "site": _site(failure.site),
         "cause": None if failure.cause is None else _cause(failure.cause),
     }
@@ -104,7 +105,8 @@ def _loaded(tree: Json) -> Failure:
         what, fix, code = tree["error"]
         error = kind(str(what), code=code, site=site, fix=str(fix))
         return Failure(kind, error.args, site, cause, dict(vars(error)))
-    return Failure(kind, tuple(_value(tree["args"])), site, cause, dict(_value(tree["attributes"])))
+    held = dict(_value(tree["attributes"])), dict(_value(tree["fields"]))
+    return Failure(kind, tuple(_value(tree["args"])), site, cause, *held)
 
 
 def _raised(kind: type[BaseException], args: list[Any]) -> BaseException:
