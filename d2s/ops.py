@@ -354,6 +354,8 @@ def _object(function: Any) -> Any:
         return _METHOD(_python(own), function)
     if function is super:
         return _super
+    if isinstance(function, type) and issubclass(function, BaseException) and active().staging():
+        return functools.partial(_make_exception, function)
     builtin = kind is type or (
         kind is types.BuiltinFunctionType and function.__module__ in ("builtins", None)
     )
@@ -370,6 +372,34 @@ def _super(*args: Any) -> Any:
             fix="`super()` by its own name, or with the class and the object",
         )
     return super(*args)
+
+
+def _make_exception(kind: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """Call a class of exceptions: a constructor of the user's is converted like any function.
+
+    It may well put run-time values into the message, or ask about them.
+    """
+    made_by_type = type(kind).__call__ is type.__call__
+    if not made_by_type or not any(map(_can_be_converted, (kind.__new__, kind.__init__))):
+        # what is not converted takes nothing but letters for a text
+        args, kwargs = active().letters((args, kwargs))
+        return _call_builtin(kind, *args, **kwargs)
+    made = fn(kind.__new__)(kind, *args, **kwargs)
+    if isinstance(made, kind):
+        result = fn(type(made).__init__)(made, *args, **kwargs)
+        if result is not None:
+            name = type(result).__name__
+            raise TypeError(f"__init__() should return None, not '{name}'")
+    return made
+
+
+def _can_be_converted(function: Any) -> bool:
+    if type(function) is not _PYTHON:
+        return False
+    try:
+        return conversion.is_made_by_d2s(function) or not conversion.runs_as_it_is(function)
+    except ConversionError:
+        return False
 
 
 def _as_it_is(function: Any) -> Any:

@@ -98,6 +98,10 @@ class Backend(Protocol):
         """What an f-string has given: with quoted values, a text that is known at run time."""
         ...
 
+    def letters(self, values: Any) -> Any:
+        """Values for code that is not converted, with letters for texts known at run time."""
+        ...
+
     def percent(self, template: Any, values: Any) -> Any:
         """`%` with a text on the left."""
         ...

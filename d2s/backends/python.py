@@ -163,6 +163,9 @@ class PythonBackend:
     def text(self, letters: str) -> Any:
         return letters
 
+    def letters(self, values: Any) -> Any:
+        return values
+
     def percent(self, template: Any, values: Any) -> Any:
         return template % values
 

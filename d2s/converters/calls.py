@@ -19,7 +19,7 @@ import builtins
 import gast
 
 from d2s.analysis.scopes import FUNCTIONS, all_nodes, own_nodes
-from d2s.converters.base import Converter
+from d2s.converters.base import Context, Converter
 from d2s.libraries import PUTS_TOGETHER, takes_no_functions
 from d2s.templates import quote_expression
 
@@ -35,7 +35,7 @@ class Calls(Converter):
             return node
         if self._is_library(callee) and not _puts_together(node):
             return node
-        if isinstance(callee, gast.Name) and self._is_exception(callee.id):
+        if is_exception(callee, self.context):
             return node
         node.func = quote_expression("d2s.fn(callee)", callee, callee=callee)
         return node
@@ -56,12 +56,6 @@ class Calls(Converter):
         is_item = isinstance(callee.value, gast.Subscript) and base is callee.value.value
         return is_item and isinstance(base, gast.Attribute) and base.attr == "at"
 
-    def _is_exception(self, name: str) -> bool:
-        """Whether a name means one of Python's own exceptions."""
-        kind = getattr(builtins, name, None)
-        hidden = name in self.context.globals or name in self.context.bound
-        return isinstance(kind, type) and issubclass(kind, BaseException) and not hidden
-
     def _is_library(self, callee: gast.expr) -> bool:
         path: list[str] = []
         root = callee
@@ -72,6 +66,19 @@ class Calls(Converter):
             return False
         module = self.context.globals.get(root.id)
         return module is not None and takes_no_functions(module, tuple(reversed(path)))
+
+
+#: Python's own exceptions that take nothing but letters for a text
+_STRICT = (UnicodeError, BaseExceptionGroup)
+
+
+def is_exception(callee: gast.expr, context: Context) -> bool:
+    """Whether a name means one of Python's own exceptions, which take whatever they are given."""
+    name = callee.id if isinstance(callee, gast.Name) else ""
+    kind = getattr(builtins, name, None)
+    if name in context.globals or name in context.bound or not isinstance(kind, type):
+        return False
+    return issubclass(kind, BaseException) and not issubclass(kind, _STRICT)
 
 
 def _puts_together(node: gast.Call) -> bool:

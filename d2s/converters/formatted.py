@@ -1,7 +1,8 @@
 """Texts made of values: those of run-time values are filled in when the graph has run.
 
-An f-string that is the message of a raise or an assert goes nowhere else; any other becomes a text
-that knows its values, which whoever needs its letters must not take for one.
+An f-string that is the message of an assert, or of a raised exception of Python's own, goes nowhere
+else; any other becomes a text that knows its values, which whoever needs its letters must not take
+for one.
 
 >>> from d2s.pipeline import example
 >>> print(example('''
@@ -24,6 +25,7 @@ from __future__ import annotations
 import gast
 
 from d2s.converters.base import Context, Converter
+from d2s.converters.calls import is_exception
 from d2s.templates import quote_expression
 
 
@@ -38,7 +40,8 @@ class Formatted(Converter):
             if isinstance(node, gast.Assert):
                 self._as_they_are.add(id(node.msg))
             elif isinstance(node, gast.Raise) and isinstance(node.exc, gast.Call):
-                self._as_they_are |= {id(argument) for argument in node.exc.args}
+                if is_exception(node.exc.func, context):
+                    self._as_they_are |= {id(argument) for argument in node.exc.args}
             elif isinstance(node, gast.FormattedValue):
                 self._as_they_are.add(id(node.format_spec))
                 parts = node.format_spec.values if node.format_spec is not None else ()

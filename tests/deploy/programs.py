@@ -106,6 +106,30 @@ def handled(x):
     return x
 
 
+class Limit(ArithmeticError):
+    __slots__ = ("limit",)
+
+    def __init__(self, value, limit):
+        super().__init__(f"{value:.1f} is above {limit}")
+        self.value, self.limit = value, limit
+
+    def __repr__(self):
+        return f"Limit({self.value})"
+
+
+@program("f32", args=[(jnp.float32(n),) for n in (1, 2, 3, 4, 5)])
+def fails_with_fields(x):
+    if x > 4:
+        raise Limit(x, 4)
+    if x > 3:
+        raise FileNotFoundError(2, "no such file", f"{x:.1f}.txt")
+    if x > 2:
+        raise ImportError("no module", name=f"m{x}", path="somewhere")
+    if x > 1:
+        raise ValueError(f"because of {Limit(x, 1)!r}")
+    return x
+
+
 @program("i32[3]", "bool[3]", args=[(jnp.arange(3), jnp.arange(3) > 1)])
 def integers(x, flags):
     return x // 2, flags & (x > 0), x.astype(jnp.bfloat16) + 1

@@ -23,7 +23,7 @@ import d2s
 from d2s import deploy
 
 from . import programs
-from .programs import PROGRAMS, Counter, Odd, Stats, Trainer, X
+from .programs import PROGRAMS, Counter, Limit, Odd, Stats, Trainer, X
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -399,6 +399,23 @@ def test_a_class_that_is_there_is_used_and_none_is_imported(tmp_path, monkeypatc
         d2s.load(tmp_path / "function.d2s")(jnp.float32(-20))
     assert isinstance(caught.value, d2s.SavedException) and type(caught.value).__name__ == "Odd"
     assert Odd.__module__ not in sys.modules
+
+
+def test_fields_of_exceptions_are_kept(tmp_path, monkeypatch):
+    loaded = round_trip(tmp_path, PROGRAMS["fails_with_fields"][0], "f32")
+    with pytest.raises(FileNotFoundError) as caught:
+        loaded(jnp.float32(4))
+    assert (caught.value.errno, caught.value.filename) == (2, "4.0.txt")
+    with pytest.raises(ImportError) as caught:
+        loaded(jnp.float32(3))
+    assert (caught.value.name, caught.value.path) == ("m3.0", "somewhere")
+    with pytest.raises(Limit, match="5.0 is above 4") as caught:
+        loaded(jnp.float32(5))
+    assert (caught.value.value, caught.value.limit) == (5, 4)
+    monkeypatch.delitem(sys.modules, Limit.__module__)
+    with pytest.raises(d2s.SavedException, match="5.0 is above 4") as caught:
+        d2s.load(tmp_path / "function.d2s")(jnp.float32(5))
+    assert (caught.value.value, caught.value.limit) == (5, 4)
 
 
 def test_errors_of_d2s_are_themselves(tmp_path):

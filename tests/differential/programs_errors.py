@@ -505,3 +505,111 @@ def raised_from_one_with_a_value(x):
     except ValueError as e:
         raise KeyError("key") from e
     return x
+
+
+class OutOfRange(ValueError):
+    def __init__(self, value, *, limit=3.0, name="x"):
+        super().__init__(f"{name}: {value} is not below {limit:.1f}")
+        self.value = value
+        self.over = value - limit
+
+
+class FarOutOfRange(OutOfRange):
+    def __init__(self, value):
+        super().__init__(value, limit=10.0, name="far")
+        self.args = (*self.args, "much too large")
+
+
+class Spoken(Exception):
+    def __init__(self, value):
+        self.value = value
+
+    def __str__(self):
+        if self.value > 5:
+            return "large: %.2f" % self.value
+        return f"small: {self.value}"
+
+
+@case((1.0,), (4.0,), (20.0,))
+def constructors_with_messages(x):
+    if x > 10:
+        raise FarOutOfRange(x)
+    if x > 3:
+        raise OutOfRange(x, name="y")
+    return x
+
+
+@case((1.0,), (4.0,), (20.0,))
+def attributes_that_constructors_compute(x):
+    try:
+        if x > 10:
+            raise FarOutOfRange(x)
+        if x > 3:
+            raise OutOfRange(x)
+        return x
+    except OutOfRange as e:
+        print(e.value)
+        return e.over
+
+
+@case((1.0,), (4.0,))
+def messages_of_constructors_in_handlers(x):
+    try:
+        if x > 3:
+            raise OutOfRange(x, limit=2)
+    except OutOfRange as e:
+        print("caught", e)
+        raise RuntimeError(f"no: {e}") from e
+    return x
+
+
+@case((1.0,), (4.0,), (20.0,), error_ok=codes.LETTERS + codes.MISMATCH + ("D2S013",))
+def exceptions_with_a_text_of_their_own(x):
+    try:
+        if x > 3:
+            raise Spoken(x)
+    except Spoken as e:
+        print(e)
+    return x
+
+
+@case((1.0,), (4.0,), (20.0,))
+def fields_of_the_exceptions_of_python(x):
+    if x > 10:
+        raise FileNotFoundError(2, "no such file", f"{x:.1f}.txt")
+    try:
+        if x > 3:
+            raise PermissionError(13, f"not {x}")
+    except OSError as e:
+        print(e, e.strerror, e.errno)
+        return e.errno + x
+    return x
+
+
+class Tagged(Exception):
+    def __init__(self, tag):
+        super().__init__("tagged")
+        self.tag = tag
+
+
+@case((0.0,), (1.0,), (2.0,), (3.0,))
+def attributes_tell_rounds_apart(x):
+    try:
+        for k in range(3):
+            if x > 2 - k:
+                raise Tagged(k)
+    except Tagged as e:
+        return e.tag
+    return -1
+
+
+class Upper(Exception):
+    def __init__(self, message):
+        super().__init__(message.upper(), len(message))
+
+
+@case((1.0,), (4.0,), error_ok=codes.LETTERS)
+def constructors_that_need_the_letters(x):
+    if x > 3:
+        raise Upper(f"value {x}")
+    return x

@@ -24,7 +24,6 @@ from d2s.backends.lax import (
     cache,
     channels,
     constants,
-    failing,
     handlers,
     items,
     loops,
@@ -32,6 +31,7 @@ from d2s.backends.lax import (
     ordering,
     printing,
     regions,
+    shows,
     sites,
     texts,
     wrappers,
@@ -171,8 +171,12 @@ class LaxBackend(PythonBackend):
         return maybe.value
 
     def quoted(self, value: Any, how: str) -> Any:
-        value = texts.with_sizes(failing.message(value))
-        if not has_traced(value) or channels.current() is None:
+        if channels.current() is None:
+            return super().quoted(value, how)
+        if shows.speaks(value):
+            return shows.Quote(value, how, channels.root().quotes)
+        value = texts.with_sizes(value)
+        if not has_traced(value):
             return super().quoted(value, how)
         return texts.Quote(value, how, channels.root().quotes)
 
@@ -182,8 +186,14 @@ class LaxBackend(PythonBackend):
         text = texts.read(letters, channels.root().quotes)
         return texts.checked(text) if isinstance(text, str) else text
 
+    def letters(self, values: Any) -> Any:
+        if channels.current() is None:
+            return values
+        return texts.quoted_letters(values, channels.root().quotes)
+
     def percent(self, template: Any, values: Any) -> Any:
-        values = texts.with_sizes(values) if isinstance(template, str) else values
+        if isinstance(template, str):
+            values = texts.with_sizes(shows.spoken(values, "%", template))
         if isinstance(template, str) and has_traced(values):
             return texts.of(values, "%", template)
         return template % values
@@ -238,11 +248,15 @@ class LaxBackend(PythonBackend):
             changes[id(owner)] = sites.where()
         if isinstance(owner, np.ndarray) and function.__name__ in _CHANGE_ARRAYS:
             aliases.spend_maybe(owner)
+        if isinstance(owner, BaseException):
+            args, kwargs = self.letters((args, kwargs))  # a note must be one of Python's texts
         if type(owner) is list and function.__name__ == "sort":
             return ordering.sort(owner)(*args, **kwargs)
         makes_text = of_text(function)
         if makes_text is not None:
             args = tuple(list(a) if isinstance(a, Iterator) else a for a in args)
+            if function.__name__ == "format":
+                args, kwargs = shows.spoken((args, kwargs), "format", str(owner))
             args, kwargs = texts.with_sizes((args, kwargs))
             if has_traced([args, kwargs]):
                 return makes_text(*args, **kwargs)
@@ -272,7 +286,7 @@ class LaxBackend(PythonBackend):
     def around(self, function: Any, change: Callable[[Any], Any]) -> Any:
         special = _LIBRARY.get(function) if _is_hashable(function) else None
         special = special or call_for(function, change) or method_for(function)
-        special = special or dispatched(function) or remembered(function)
+        special = special or dispatched(function) or remembered(function) or shows.method(function)
         around = appended.together(wrappers.around(function, change))
         return special or printing.separated(wrappers.afresh(around))
 

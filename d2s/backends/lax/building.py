@@ -103,8 +103,8 @@ def _call(
     twins = Twins(entry.key, entry.fill(leaves), owners, entry.places, entry.owner._reach)
     args, names, values = twins.roots[:3]
     tokens = (token for token in entry.key if isinstance(token, Static | Itself))
-    classes = [token.value for token in tokens if isinstance(token.value, type)]
-    outside = Watch(function, *owners, *classes, outside=True, apart=twins)
+    known = [t.value for t in tokens if isinstance(t.value, type | BaseException)]
+    outside = Watch(function, *owners, *known, outside=True, apart=twins)
     scope.watch, scope.observed, scope.is_whole = twins, not twins.is_empty, True
     value: Any = None
     try:

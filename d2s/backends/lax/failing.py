@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +16,9 @@ import numpy as np
 
 from d2s.backends.lax import channels, sites, texts
 from d2s.backends.lax.channels import Scope
-from d2s.backends.lax.places import cell_contents, own_dict, slot_names
+from d2s.backends.lax.origins import ARRAY, kind_of
+from d2s.backends.lax.places import cell_contents, exception_fields, own_dict, slot_names
+from d2s.backends.lax.texts import Later
 from d2s.backends.lax.trees import children, leaves
 from d2s.backends.lax.watch import inside
 from d2s.errors import IntegerOverflow, RunTimeError, Site, StagingError
@@ -31,22 +33,33 @@ class Failure:
     args: tuple[Any, ...]
     site: Site
     cause: BaseException | Failure | None = None
+    #: what else it holds: attributes, and what the fields of its class have
     attributes: dict[str, Any] = field(default_factory=dict)
+    fields: dict[str, Any] = field(default_factory=dict)
     #: it was raised `from` something, or from None
     hides_context: bool = False
+    #: the exception, where it existed before the function was called
+    itself: BaseException | None = None
 
     def make(self, quotes: list[Any]) -> BaseException:
         """The exception, as the user's code made it, with the quoted values filled in."""
-        args, attributes = _as_it_is_now(texts.filled((self.args, self.attributes), quotes))
-        made = self.kind.__new__(self.kind, *args)
-        # the fields of Python's own exceptions, such as the code of SystemExit; not the user's
-        # `__init__`, which has run already
-        own = next(kind for kind in self.kind.__mro__ if kind.__module__ == "builtins")
-        with suppress(Exception):
-            own.__init__(made, *args)  # type: ignore[misc]
+        if self.itself is not None:
+            if self.cause is not None and not isinstance(self.cause, Failure):
+                self.itself.__cause__ = self.cause
+            return self.itself
+        held = texts.filled((self.args, self.attributes, self.fields), quotes)
+        args, attributes, fields = _as_it_is_now(held)
+        made = _bare(self.kind, args)
         made.args = args
         made.__suppress_context__ = self.hides_context
         made.__dict__.update(attributes)
+        kind: Any = self.kind
+        known = exception_fields(kind)
+        for name, value in fields.items():
+            if name in known:
+                known[name].__set__(made, value)
+            else:
+                made.__dict__[name] = value  # of a class that stands for one that is not there
         if isinstance(self.cause, Failure):
             made.__cause__ = self.cause.make(quotes)
         elif self.cause is not None:
@@ -55,7 +68,61 @@ class Failure:
 
     def shows_containers(self) -> bool:
         """Whether the exception shows something that others may change."""
-        return _hold_containers([*self.args, *self.attributes.values()])
+        return _hold_containers([*self.args, *self.attributes.values(), *self.fields.values()])
+
+    def is_like(self, other: Failure) -> bool:
+        """Whether two failures are one: nobody could tell their exceptions apart."""
+        if self.itself is not other.itself or self.hides_context != other.hides_context:
+            return False
+        same = self.kind is other.kind and self.site == other.site
+        same = same and _same_cause(self.cause, other.cause)
+        mine = self.args, self.attributes, self.fields
+        return same and _alike(mine, (other.args, other.attributes, other.fields))
+
+
+def _bare(kind: type[BaseException], args: tuple[Any, ...]) -> BaseException:
+    """An exception without what the user's `__new__` and `__init__` did, which have run already."""
+    makers = (vars(base)["__new__"] for base in kind.__mro__ if "__new__" in vars(base))
+    make = next(maker for maker in makers if isinstance(maker, types.BuiltinFunctionType))
+    if not issubclass(kind, BaseExceptionGroup):
+        return cast(BaseException, make(kind))
+    if isinstance(args[0], texts.Text):
+        raise texts.unknown()  # it takes nothing but letters, and never changes
+    return cast(BaseException, make(kind, *args))
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Whether two values that exceptions hold are the same: `1` and `True` are not."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, Later | str | bytes | int | float | complex):
+        return repr(one) == repr(other)
+    parts, others = children(one), children(other)
+    if parts is None or others is None:
+        return one is other
+    pairs = zip(parts[0], others[0], strict=False)
+    same = len(parts[0]) == len(others[0])
+    return same and all(a == b and _alike(v, w) for (a, v), (b, w) in pairs)
+
+
+def _held(error: BaseException) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What an exception holds besides its arguments: attributes, and what is in its fields."""
+    own = {name: value for name, value in vars(error).items() if not name.startswith("__")}
+    fields: dict[str, Any] = {}
+    kind: Any = type(error)
+    for name, known in exception_fields(kind).items():
+        with suppress(AttributeError):
+            value = known.__get__(error)
+            # to Python's own, a field that holds nothing is another thing than one with None
+            if value is not None or not is_library_class(known.__objclass__):
+                fields[name] = value
+    del fields["args"]
+    return own, fields
+
+
+def _all_held(error: BaseException) -> list[Any]:
+    own, fields = _held(error)
+    return [*error.args, *own.values(), *fields.values()]
 
 
 def _as_it_is_now(value: Any) -> Any:
@@ -90,8 +157,7 @@ def _as_it_is_now(value: Any) -> Any:
 def hides_tracers(value: Any) -> bool:
     """Whether run-time values are where nobody takes them out: in an exception, or a function."""
     if isinstance(value, BaseException):
-        held = [*value.args, *vars(value).values()]
-        return quotes_of(value) or any(map(hides_tracers, leaves(held)))
+        return quotes_of(value) or any(map(hides_tracers, leaves(_all_held(value))))
     if isinstance(value, types.FunctionType):
         cells = [cell_contents(cell) for cell in value.__closure__ or ()]
         return any(isinstance(leaf, jax.core.Tracer) for leaf in leaves(cells))
@@ -103,7 +169,7 @@ _UNCHANGING = (str, bytes, int, float, complex, type, types.FunctionType, Enum, 
 
 def shows_containers(error: BaseException) -> bool:
     """Whether an exception shows something that others may change."""
-    return _hold_containers([*error.args, *vars(error).values()])
+    return _hold_containers(_all_held(error))
 
 
 def _hold_containers(held: list[Any]) -> bool:
@@ -115,7 +181,7 @@ def _hold_containers(held: list[Any]) -> bool:
 
 def quotes_of(error: BaseException) -> bool:
     """Whether the message of an exception quotes run-time values."""
-    held = [_read(value) for value in (*error.args, *vars(error).values())]
+    held = list(map(_read, _all_held(error)))
     return any(isinstance(leaf, jax.core.Tracer) for leaf in leaves(held))
 
 
@@ -123,7 +189,12 @@ def spell(error: BaseException) -> None:
     """Give an exception its texts: those of f-strings with run-time values have only left marks."""
     if quotes_of(error):
         error.args = tuple(map(_read, error.args))
-        vars(error).update({name: _read(value) for name, value in vars(error).items()})
+        own, fields = _held(error)
+        vars(error).update({name: _read(value) for name, value in own.items()})
+        kind: Any = type(error)
+        for name, value in fields.items():
+            if isinstance(value, str):
+                exception_fields(kind)[name].__set__(error, _read(value))
 
 
 def _read(argument: Any) -> Any:
@@ -131,16 +202,6 @@ def _read(argument: Any) -> Any:
     if isinstance(argument, str) and channels.current() is not None:
         return texts.read(argument, channels.root().quotes)
     return argument
-
-
-def message(value: Any) -> Any:
-    """What an exception with run-time values says; anything else as it is."""
-    if not isinstance(value, BaseException) or not hides_tracers(value):
-        return value
-    if type(value).__str__ is BaseException.__str__ and len(value.args) == 1:
-        said = value.args[0]
-        return said if isinstance(said, texts.Text) else texts.of(said, "s")
-    raise texts.unknown()
 
 
 class Failures:
@@ -181,9 +242,7 @@ class Failures:
 
     def add(self, failure: Failure, weak: list[bool]) -> int:
         for n, (known, known_weak) in enumerate(self.all):
-            same = known.kind is failure.kind and known.site == failure.site
-            same = same and _same_cause(known.cause, failure.cause)
-            if same and known.args == failure.args and known_weak == weak:
+            if known_weak == weak and known.is_like(failure):
                 return n + 1
         self.all.append((failure, weak))
         return len(self.all)
@@ -191,7 +250,7 @@ class Failures:
 
 def _same_cause(one: Any, other: Any) -> bool:
     both = isinstance(one, Failure) and isinstance(other, Failure)
-    return one == other if both else type(one) is type(other)
+    return one.is_like(other) if both else type(one) is type(other)
 
 
 def fail_at_last(scope: Scope) -> None:
@@ -210,25 +269,46 @@ def number_of(error: BaseException, failures: Failures) -> tuple[int, list[Any]]
     """The number of a failure, and the run-time values that its message quotes."""
     values: list[Any] = []
     failure = _failure(error, values)
-    weak = texts.are_numbers(values)
+    weak = [
+        is_number and kind_of(value) is not ARRAY
+        for value, is_number in zip(values, texts.are_numbers(values), strict=True)
+    ]
     return failures.add(failure, weak), [jnp.asarray(value) for value in values]
 
 
 def _failure(error: BaseException, values: list[Any]) -> Failure:
     """A failure like an exception, whose run-time values are added to a list."""
-    # numbered anew, so that every trace of the place gives the same failure
-    args = tuple(texts.taken(_as_it_is_now(_read(a)), values) for a in error.args)
-    attributes = {
-        k: texts.taken(_as_it_is_now(_read(v)), values)
-        for k, v in vars(error).items()
-        if not k.startswith("__")
-    }
+    site, (own, fields) = sites.where(error), _held(error)
     cause: Any = error.__cause__
     if cause is not None and hides_tracers(cause):
         cause = _failure(cause, values)
-    return Failure(
-        *(type(error), args, sites.where(error), cause, attributes), error.__suppress_context__
+    elif _is_from_outside(error) and not hides_tracers(error):
+        # who made it can ask whether it is the same; what led to it is of the graph
+        error.__traceback__ = None
+        if error.__context__ is not None and not _is_from_outside(error.__context__):
+            error.__context__ = None
+        kept = error.args, site, cause, own, fields, error.__suppress_context__
+        return Failure(type(error), *kept, error)
+    if isinstance(error, AttributeError) and not sites.is_raise(error):
+        fields.pop("obj", None)  # Python itself has found that the attribute is missing
+    # numbered anew, so that every trace of the place gives the same failure
+    args = tuple(texts.taken(_as_it_is_now(_read(a)), values) for a in error.args)
+    own, fields = (
+        {k: texts.taken(_as_it_is_now(_read(v)), values) for k, v in held.items()}
+        for held in (own, fields)
     )
+    return Failure(type(error), args, site, cause, own, fields, error.__suppress_context__)
+
+
+def _is_from_outside(error: BaseException) -> bool:
+    """Whether an exception existed before the static function was called.
+
+    A graph belongs to a very object, but for those that say themselves what is equal.
+    """
+    kind: Any = type(error)
+    if kind.__eq__ is not object.__eq__:
+        return False
+    return any(watch.outside and watch.knows(error) for watch in channels.watches())
 
 
 def report(code: Any, payload: dict[int, list[Any]], numbers: set[int], failures: Failures) -> None:

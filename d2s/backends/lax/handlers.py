@@ -19,6 +19,7 @@ from d2s.backends.lax.branches import cond
 from d2s.backends.lax.channels import Halt, Scope
 from d2s.backends.lax.dtypes import cast, type_of
 from d2s.backends.lax.mentions import may_print
+from d2s.backends.lax.origins import ARRAY, remember
 from d2s.backends.lax.places import WHOLE, Slot
 from d2s.backends.lax.regions import (
     failures,
@@ -325,11 +326,15 @@ def _call(scope: Scope, number: int, handler: Any) -> None:
     if failure.shows_containers():
         _refuse_naming(handler, failure.site)
     pairs = zip(scope.payload.get(number, []), weak, strict=True)
-    made = failure.make([_weak(value) if is_number else value for value, is_number in pairs])
+    made = failure.make([_weak(v) if is_number else remember(v, ARRAY) for v, is_number in pairs])
     try:
         raise made
     except BaseException as error:
-        handler(error)
+        try:
+            handler(error)
+        finally:
+            if failure.itself is not None:
+                error.__traceback__ = None  # it stays, and must not keep values of the graph
 
 
 def _weak(number: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import functools
+import inspect
 import threading
 import types
 import weakref
@@ -221,6 +222,14 @@ def own_dict(value: Any) -> dict[str, Any] | None:
 
 @functools.cache
 def slot_names(kind: Any) -> tuple[str, ...]:
+    """The attributes that objects of a class keep elsewhere than in a dict.
+
+    Those are the ones in `__slots__`; of exceptions, also what Python's own classes know of
+    themselves, such as `args` and the `filename` of an `OSError`.
+    """
+    if issubclass(kind, BaseException):
+        fields = exception_fields(kind)
+        return tuple(n for n in fields if inspect.getattr_static(kind, n) is fields[n])
     names: list[str] = []
     for base in kind.__mro__:
         slots = vars(base).get("__slots__", ())
@@ -229,13 +238,23 @@ def slot_names(kind: Any) -> tuple[str, ...]:
     return tuple(n for n in names if n not in hidden and not n.startswith("__"))
 
 
+@functools.cache
+def exception_fields(kind: Any) -> dict[str, Any]:
+    """What gets and sets the fields of exceptions of a class, which it may have hidden."""
+    kinds = (types.MemberDescriptorType, types.GetSetDescriptorType)
+    # what is in a group is in its arguments, and never changes
+    bases = [base for base in reversed(kind.__mro__) if base is not BaseExceptionGroup]
+    found = {n: v for base in bases for n, v in vars(base).items() if isinstance(v, kinds)}
+    return {name: field for name, field in found.items() if not name.startswith("__")}
+
+
 def is_unchanged(owner: Any, before: Any) -> bool:
     if isinstance(owner, types.CellType):
         return cell_contents(owner) is before
     if isinstance(owner, type | types.FunctionType | SlotAttributes):
         if len(_attributes(owner, before)) != len(before):
             return False
-        return all(_attribute(owner, name) is value for name, value in before.items())
+        return all(_is_same(_attribute(owner, name), value) for name, value in before.items())
     if isinstance(owner, FunctionAttributes):
         now = {n: v for n, v in owner.items.items() if n not in MARKS}
         return now.keys() == before.keys() and all(now[n] is before[n] for n in now)
@@ -251,6 +270,11 @@ def is_unchanged(owner: Any, before: Any) -> bool:
     if isinstance(owner, set):
         return bool(owner == before)
     return len(owner) == len(before) and all(a is b for a, b in zip(owner, before, strict=True))
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    # some fields of exceptions are numbers of C's, which are other objects on each look
+    return one is other or (type(one) is type(other) is int and one == other)
 
 
 def changed_slots(owner: Any, before: Any) -> list[Slot] | None:

@@ -7,7 +7,6 @@ jaxpr, changes to Python objects are taken out as values and undone, exceptions 
 from __future__ import annotations
 
 import copy
-import dis
 import sys
 import types
 from collections.abc import Callable
@@ -93,12 +92,9 @@ def is_raised_by_user(error: BaseException) -> bool:
         traceback = traceback.tb_next
     if traceback is None or isinstance(error, Escaped):
         return False
-    code, place = traceback.tb_frame.f_code, traceback.tb_lasti
-    if passing and not is_made_code(code):
+    if passing and not is_made_code(traceback.tb_frame.f_code):
         return False  # the machine's, or of code that is not in the graph: it may not come again
-    return sites.is_user_code(code) and any(
-        i.opname == "RAISE_VARARGS" and i.offset == place for i in dis.get_instructions(code)
-    )
+    return sites.is_raise(error)
 
 
 def is_internal(error: BaseException) -> bool:
@@ -483,10 +479,12 @@ def _calls_itself() -> bool:
 
 def _refuse_outside(slot: Slot) -> None:
     """What lives beside a static function must never hold a value of its graph."""
+    stray = channels.twins() is not None and channels.twins().is_stray(slot)
     for watch in channels.watches():
-        if watch.outside and watch.knows(slot.owner):
+        if watch.outside and (stray or watch.knows(slot.owner)):
+            label = f"the global name `{slot.key}`" if stray else watch.label(slot.owner)
             raise StagingError(
-                f"{watch.label(slot.owner)} is changed, which lives outside the static function",
+                f"{label} is changed, which lives outside the static function",
                 code="D2S024",
                 site=sites.where(),
                 fix="return the new value and store it outside",

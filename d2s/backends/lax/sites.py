@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import sys
 import types
 from typing import Any
@@ -67,6 +68,19 @@ def of_traceback(traceback: Any) -> Site | None:
     return None
 
 
+def is_raise(error: BaseException) -> bool:
+    """Whether a `raise` of the user's has raised an exception, and not Python by itself."""
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    if traceback is None:
+        return False
+    code, place = traceback.tb_frame.f_code, traceback.tb_lasti
+    return is_user_code(code) and any(
+        i.opname == "RAISE_VARARGS" and i.offset == place for i in dis.get_instructions(code)
+    )
+
+
 def in_user_code() -> bool:
     """Whether converted code of the user's is running."""
     frame: types.FrameType | None = sys._getframe(1)
@@ -77,3 +91,8 @@ def in_user_code() -> bool:
 
 def is_user_code(code: types.CodeType) -> bool:
     return not is_library_file(code.co_filename)
+
+
+def is_written_code(code: types.CodeType) -> bool:
+    """Whether a user has written code, and no library has made it of a text."""
+    return is_user_code(code) and code.co_filename != "<string>"

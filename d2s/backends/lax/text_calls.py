@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from d2s.backends.lax import failing, texts
+from d2s.backends.lax import shows, texts
 from d2s.backends.lax.casts import has_traced
 from d2s.backends.lax.printing import print_
 from d2s.backends.lax.texts import Text
@@ -15,7 +15,8 @@ Call = Callable[..., Any]
 
 def _text(plain: Call, how: str) -> Call:
     def show(*args: Any, **kwargs: Any) -> Any:
-        args = (*(texts.with_sizes(failing.message(arg)) for arg in args[:1]), *args[1:])
+        spec = args[1] if len(args) == 2 and isinstance(args[1], str) else ""
+        args = (*(texts.with_sizes(shows.spoken(a, how, spec)) for a in args[:1]), *args[1:])
         if kwargs or not args or not has_traced(args[0]):
             return plain(*args, **kwargs)
         if how == "s" and isinstance(args[0], Text):

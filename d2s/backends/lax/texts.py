@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from d2s.backends.lax import channels, sites
-from d2s.backends.lax.dtypes import is_symbolic
+from d2s.backends.lax.dtypes import cast, is_symbolic, type_of
 from d2s.backends.lax.trees import Leaf, children, leaves, map_leaves
 from d2s.errors import StagingError
 
@@ -100,7 +100,16 @@ def _asks(name: str) -> Any:
 
 for _name in ("len", "iter", "contains", "getitem", "lt", "le", "gt", "ge", "mul", "rmul", "mod"):
     setattr(Text, f"__{_name}__", _asks(f"__{_name}__"))
-Text.__bool__ = lambda self: bool(str(self))  # type: ignore[attr-defined]
+
+
+def _is_not_empty(text: Text) -> bool:
+    """Whether a text has letters: a number that stands for itself shows some, whatever it is."""
+    plain = (part for part in text.parts if isinstance(part, Field) and part.how in ("", "s", "r"))
+    known = any(isinstance(part, str) for part in text.parts)
+    return known or any(_is_tracer(part.value) for part in plain) or bool(str(text))
+
+
+Text.__bool__ = _is_not_empty  # type: ignore[attr-defined]
 
 
 def _letters(value: Any) -> Any:
@@ -140,13 +149,15 @@ def of(value: Any, how: str = "", spec: str = "") -> Text:
 def _copied(value: Any) -> Any:
     """The containers anew, and what else could change as it shows itself now."""
     parts = children(value)
-    if parts is not None:
+    if parts is not None and not isinstance(value, Shown):
         return parts[1]([_copied(part) for _, part in parts[0]])
     if isinstance(value, np.ndarray):
         return value.copy()
     if value is None or _is_tracer(value) or isinstance(value, _FIXED):
         return value
-    return _Shown(checked(str(value)), checked(repr(value)))
+    if isinstance(value, Shown):
+        return value
+    return Shown(checked(str(value)), checked(repr(value)))
 
 
 _NUMBERS = (bool, int, float, complex, np.generic, jax.Array)
@@ -154,17 +165,28 @@ _FIXED: tuple[Any, ...] = (*_NUMBERS, str, bytes, type, jax.tree_util.PyTreeDef)
 
 
 @dataclass(frozen=True)
-class _Shown:
-    """An object without run-time values, as it showed itself while the graph was built."""
+class Shown:
+    """An object as it showed itself while the graph was built; None for what nobody asks for."""
 
-    text: str
-    own: str
+    text: Any
+    own: Any
+    #: the text is what its class made of a format
+    is_formatted: bool = False
 
     def __str__(self) -> str:
-        return self.text
+        return str(_asked(self.text))
 
     def __repr__(self) -> str:
-        return self.own
+        return str(_asked(self.own))
+
+    def __format__(self, spec: str) -> str:
+        return str(self) if self.is_formatted else format(_asked(self.text), spec)
+
+
+def _asked(text: Any) -> Any:
+    if text is None:
+        raise unknown()
+    return text
 
 
 def _refuse_doubtful(field: Field) -> None:
@@ -277,7 +299,10 @@ def shown(value: Any, weak: bool) -> Any:
     if jnp.issubdtype(value.dtype, jax.dtypes.extended):
         return value
     array = np.asarray(value)
-    return _number(array[()]) if weak else jnp.asarray(array)
+    if weak:
+        return _number(array[()])
+    made = jnp.asarray(array)
+    return cast(made, type_of(value)) if type_of(value).weak else made
 
 
 def _number(value: Any) -> Any:
@@ -314,6 +339,21 @@ class Quote:
         return format(Quote(self.value, "r", self.known), "")
 
 
+def quoted_letters(tree: Any, known: dict[int, Text]) -> Any:
+    """Values with letters for their texts, which leave marks for what is not known yet."""
+    if isinstance(tree, Text):
+        return format(Quote(tree, "", known), "")
+    parts = children(tree)
+    return tree if parts is None else _rebuilt(tree, parts, lambda v: quoted_letters(v, known))
+
+
+def _rebuilt(tree: Any, parts: Any, change: Callable[[Any], Any]) -> Any:
+    """A container with changed parts; itself if none has changed."""
+    new = [change(part) for _, part in parts[0]]
+    same = all(a is b for a, (_, b) in zip(new, parts[0], strict=True))
+    return tree if same else parts[1](new)
+
+
 def read(letters: str, known: dict[int, Text]) -> Any:
     """The text that an f-string has left; itself where it quotes no run-time value."""
     found = _TOKENS.split(letters)
@@ -325,5 +365,11 @@ def read(letters: str, known: dict[int, Text]) -> Any:
 def checked(text: str) -> str:
     """A text that no run-time value got into unseen."""
     if _OWN_TEXT.search(text):
-        raise unknown()
+        raise StagingError(
+            "something shows run-time values by code that d2s does not convert; their text is not "
+            "known while the graph is built",
+            code="D2S020",
+            site=sites.where(),
+            fix="f-strings of the values themselves, or in a `__str__` of the object's class",
+        )
     return text

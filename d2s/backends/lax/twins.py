@@ -338,6 +338,13 @@ class Twins:
             return Slot(self._cells[id(place.owner)], None)
         return Slot(self._spaces[id(place.owner)], place.name)
 
+    def is_stray(self, slot: Slot) -> bool:
+        """Whether a place is a global name that has no twin: code that is not converted sees it."""
+        if not isinstance(slot.owner, dict) or "__builtins__" not in slot.owner:
+            return False
+        own = (place for place in self._places if place.name == slot.key and not place.is_fixed)
+        return not any(self.slot(place).owner is slot.owner for place in own)
+
     def stray(self) -> str | None:
         """A global that was made or changed though no function says that it does."""
         for key, space in self._spaces.items():

@@ -349,6 +349,8 @@ class Watch:
         if isinstance(slot.owner, types.CellType):
             names = [f"`{name}`" for cell, name in self._variables if cell is slot.owner]
             return names[0] if names else self.label(slot.owner)
+        if isinstance(slot.owner, dict) and "__builtins__" in slot.owner and slot.key is not WHOLE:
+            return f"`{slot.key}`"
         roots = [(name, cell_contents(cell)) for cell, name in self._variables]
         roots += [(name, value) for _, name, value in self._names]
         path = path_to(slot.owner, roots, self.knows)

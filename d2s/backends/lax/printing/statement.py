@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import sys
-import types
 from typing import Any
 
 import jax
@@ -13,7 +12,7 @@ from jax._src.core import Tracer
 from jax._src.interpreters.batching import BatchTrace
 from jax._src.interpreters.partial_eval import DynamicJaxprTrace
 
-from d2s.backends.lax import channels, failing, sites, texts
+from d2s.backends.lax import channels, shows, sites, texts
 from d2s.backends.lax.printing.building import chain, current, emit, here
 from d2s.backends.lax.printing.unseen import unwatched
 from d2s.backends.lax.trees import leaves, map_leaves
@@ -62,16 +61,11 @@ def _value(leaf: Any) -> Any:
 
 
 def _text_of(value: Any) -> Any:
-    value = failing.message(value)
+    value = shows.spoken(value, "s")
     if isinstance(value, texts.Text):
         return value
     if any(isinstance(leaf, Tracer) for leaf in leaves(value)):
         return texts.of(value, "s")
-    own = type(value).__str__
-    if isinstance(own, types.FunctionType) and sites.is_user_code(own.__code__):
-        from d2s.ops import fn
-
-        return fn(own)(value)
     return texts.checked(str(value))
 
 

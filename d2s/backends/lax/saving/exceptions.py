@@ -17,7 +17,7 @@ from typing import Any
 from d2s import errors
 from d2s.backends.lax.failing import Failure, Failures
 from d2s.backends.lax.saving.writes import attributes
-from d2s.backends.lax.texts import Field, Later, Text, _Shown
+from d2s.backends.lax.texts import Field, Later, Shown, Text
 from d2s.deploy.trees import Json, described, made
 from d2s.errors import Error, SavedException, Site
 
@@ -37,6 +37,7 @@ def _failure(failure: Failure) -> Json:
         "args": _described(list(failure.args)) if not own else None,
         "error": [parts["what"], parts["fix"], parts.get("code")] if own else None,
         "attributes": _described({} if own else parts),
+        "fields": _described({} if own else failure.fields),
         "site": _site(failure.site),
         "cause": None if failure.cause is None else _cause(failure.cause),
     }
@@ -73,12 +74,12 @@ def _described(value: Any) -> Json:
             return ["text", [_described(piece) for piece in part.parts]]
         if isinstance(part, Field):
             return ["field", _described(part.value), part.how, part.spec]
-        if isinstance(part, _Shown):
-            return ["shown", part.text, part.own]
+        if isinstance(part, Shown):
+            return ["shown", _described(part.text), _described(part.own), part.is_formatted]
         return None
 
     # the rest as it shows itself: that is what a message needs of it
-    return described(value, special, attributes, lambda part: ["shown", str(part), repr(part)])
+    return described(value, special, attributes, lambda part: special(Shown(str(part), repr(part))))
 
 
 # -- and back -------------------------------------------------------------------------------------
@@ -104,7 +105,8 @@ def _loaded(tree: Json) -> Failure:
         what, fix, code = tree["error"]
         error = kind(str(what), code=code, site=site, fix=str(fix))
         return Failure(kind, error.args, site, cause, dict(vars(error)))
-    return Failure(kind, tuple(_value(tree["args"])), site, cause, dict(_value(tree["attributes"])))
+    held = dict(_value(tree["attributes"])), dict(_value(tree["fields"]))
+    return Failure(kind, tuple(_value(tree["args"])), site, cause, *held)
 
 
 def _raised(kind: type[BaseException], args: list[Any]) -> BaseException:
@@ -120,9 +122,16 @@ def _value(tree: Json) -> Any:
             "later": lambda number: _always(Later(int(number))),
             "text": lambda parts: _always(Text(tuple(_value(part) for part in parts))),
             "field": lambda value, how, spec: _always(Field(_value(value), str(how), str(spec))),
-            "shown": lambda text, own: _always(_Shown(str(text), str(own))),
+            "shown": lambda text, own, how: _always(Shown(_said(text), _said(own), bool(how))),
         },
     )()
+
+
+def _said(tree: Json) -> Any:
+    said = _value(tree)
+    if said is not None and not isinstance(said, str | Text):
+        raise ValueError("an object shows itself by a text")
+    return said
 
 
 def _always(value: Any) -> Any:
