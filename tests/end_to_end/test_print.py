@@ -371,7 +371,6 @@ def test_prints_that_would_not_be_right_are_refused(run):
         lambda s: s * 2,
         lambda s: s < "2",
         lambda s: bool(s),
-        lambda s: s if s else "none",
         lambda s: int(s),
         lambda s: f"{s:>9}" == "",
     ],
@@ -386,6 +385,18 @@ def test_letters_of_a_text_that_is_not_known(needs):
         function(jnp.float32(1.0))
     assert caught.value.code == "D2S020"
     assert "text" in str(caught.value)
+
+
+def test_a_text_with_letters_is_true():
+    @d2s.to_static
+    def function(x):
+        shown, more = f"{x:.1f}", f"{x} of them"
+        print(shown or "none", more if more else "none")
+        return x
+
+    with contextlib.redirect_stdout(io.StringIO()) as output:
+        function(jnp.float32(0.0))
+    assert output.getvalue() == "0.0 0.0 of them\n"
 
 
 def test_a_text_is_a_text():

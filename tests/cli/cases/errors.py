@@ -35,7 +35,7 @@ def checked(x, limit):
     result = d2s.unbound()
     def try_2():
         def then_3():  # too much
-            raise d2s.fn(Refused)(f'{d2s.quoted(x)} > {d2s.quoted(limit)}')
+            raise d2s.fn(Refused)(d2s.text(f'{d2s.quoted(x)} > {d2s.quoted(limit)}'))
         def else_3():
             pass
         d2s.cond(x > limit, then_3, else_3)
