@@ -1,8 +1,9 @@
 """Python integers do not overflow; the 32-bit integers that stand for them in a graph do.
 
-Arithmetic on numbers that came from Python is checked where a wrapped result could go unnoticed:
-in functions that get Python integers, and in staged loops. The check feeds the error code. Counting
-by one in a loop is not checked, nor are sums of a few positions: it takes too many steps.
+Arithmetic on numbers that came from Python is checked where a wrapped result could go unnoticed: in
+staged loops, in functions that get Python integers, and elsewhere if the ranges do not say that it
+fits (`wrapping`). The check feeds the error code. Counting by one in a loop is not checked, nor are
+sums of a few positions: it takes too many steps.
 """
 
 from __future__ import annotations
