@@ -133,7 +133,7 @@ def _call(
                     raise
                 failing.fail(scope, error)
         _refuse_changes(outside, twins, name, function)
-        channels.refuse_aliases(channels.root(), name)
+        channels.refuse_aliases(channels.root(), name, _definition(function))
         keep_transient(scope, twins.changed())
         results = Results(twins, outside, function)
         build = results.of(value)

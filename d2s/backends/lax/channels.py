@@ -341,15 +341,15 @@ def change_of(owner: Any) -> Site:
     return changes.get(id(owner)) or sites.where()
 
 
-def refuse_aliases(scope: Scope, name: str) -> None:
-    """Refuse changes in place of what was joined."""
+def refuse_aliases(scope: Scope, name: str, site: Site | None = None) -> None:
+    """Refuse changes in place of what was joined; `site` is shown where no line is known."""
     for watch in scope.joined:
         for owner, _ in watch.changed():
             raise StagingError(
                 f"{name} changes {watch.label(owner)} in place that came out of, or went into, a "
                 "branch or loop on a run-time value; who else sees the change cannot be known",
                 code="D2S024",
-                site=changes.get(id(owner)),
+                site=changes.get(id(owner)) or site,
                 fix="a new list, dict or object instead of the change in place",
             )
 
