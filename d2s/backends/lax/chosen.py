@@ -24,7 +24,8 @@ class _Table:
     def __init__(self) -> None:
         self.pairs: dict[int, list[_Pair]] = {}
         self.lock = threading.Lock()
-        self.limit = 64
+        #: from how many on those that are gone are looked for: they may be large
+        self._many = 0
 
     def add(self, pair: _Pair) -> None:
         for one in pair:
@@ -32,7 +33,7 @@ class _Table:
 
     def clean(self) -> None:
         """Forget pairs of which nobody has one any more."""
-        if len(self.pairs) < self.limit:
+        if len(self.pairs) < self._many:
             return
         every = {id(pair): pair for pairs in self.pairs.values() for pair in pairs}
         kept = [pair for pair in every.values() if self.is_held(pair, 0) and self.is_held(pair, 1)]
@@ -40,7 +41,7 @@ class _Table:
         self.pairs = {}
         for pair in kept:
             self.add(pair)
-        self.limit = max(64, 2 * len(self.pairs))
+        self._many = 2 * len(self.pairs) + 2
 
     def is_held(self, pair: _Pair, side: int) -> bool:
         """Whether somebody has one side of a pair, besides the pairs themselves."""
