@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 import pytest
 
@@ -156,3 +157,76 @@ def test_a_graph_for_other_types_is_checked_too():
     with pytest.raises(d2s.IntegerOverflow):
         static(jnp.int8(100))
     assert [graph.reason for graph in static.cache_info().graphs][1:] == [OTHER]
+
+
+def counts_on_from_anywhere(x):
+    n = int(x * 2147483)
+    for v in jnp.ones(100):
+        if v > 0:
+            n += 3000000
+    return n
+
+
+def reset_to_a_constant(x):
+    c = 0
+    for v in jnp.array([1.0, -1.0, 2.0, 3.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0]):
+        if v > 0 and x > 0:
+            c = 100000
+        else:
+            c += 1
+    return c * 100000
+
+
+@jax.jit
+def sign(a):
+    return a * a
+
+
+def named_like_a_function_of_jax(x):
+    return int(sign(int(x) * 10)) * 10000
+
+
+@pytest.mark.parametrize(
+    "fn", [counts_on_from_anywhere, reset_to_a_constant, named_like_a_function_of_jax]
+)
+def test_what_ranges_do_not_say(fn):
+    static = d2s.to_static(fn)
+    want = fn(jnp.float32(1000)), fn(jnp.float32(0))
+    assert abs(want[0]) >= 2**31
+    with pytest.raises(d2s.IntegerOverflow):
+        static(jnp.float32(1000))
+    assert static(jnp.float32(0)) == want[1]
+
+
+def test_counting_by_one_from_near_the_limit():
+    def f(x, rows):
+        n = int(x)
+        for _ in rows:
+            n += 1
+        return n
+
+    static, rows = d2s.to_static(f), jnp.ones(100)
+    assert static(jnp.int32(5), rows) == 105
+    with pytest.raises(d2s.IntegerOverflow):
+        static(jnp.int32(2147483600), rows)
+
+
+def test_unsigned_integers_as_pythons():
+    static = d2s.to_static(lambda x: int(x) // 2)
+    assert static(jnp.uint32(40)) == 20
+    with pytest.raises(d2s.IntegerOverflow):
+        static(jnp.uint32(4_000_000_000))
+
+
+def test_two_loops_count_on_without_checks():
+    def f(x):
+        n = 0
+        while x > 0:
+            x, n = x - 1, n + 1
+        while x > -10:
+            x, n = x - 1, n + 1
+        return n
+
+    static = d2s.to_static(f)
+    assert static(jnp.float32(3)) == f(jnp.float32(3)) == 13
+    assert len(static.jaxpr(jnp.float32(3)).jaxpr.outvars) == 1

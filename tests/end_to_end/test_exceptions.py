@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import datetime
+import enum
 import io
 
 import jax
@@ -619,3 +621,93 @@ def test_an_array_of_a_weak_type_comes_out_as_an_array():
 
     agree(f, jnp.array(1), jnp.array(-3), jnp.array(-8), jnp.array(-2.5))
     agree(f, -3, -8, -2.5)
+
+
+# -- objects in templates --------------------------------------------------------------------------
+
+
+class Colour(enum.IntEnum):
+    RED = 3
+
+    def __str__(self):
+        return "red"
+
+
+class Metres(float):
+    def __repr__(self):
+        return f"{float(self)} m"
+
+
+class Day(datetime.date):
+    def __str__(self):
+        return "day"
+
+
+class Held:
+    def __init__(self, v):
+        self.name, self.v = "held", v
+
+    def __str__(self):
+        return f"<{self.v}>"
+
+    def __repr__(self):
+        return f"Held({self.v})"
+
+    def __index__(self):
+        return 7
+
+
+def numbers_that_show_themselves(x):
+    m, d = Metres(2.5), Day(2024, 1, 2)
+    print("%d" % Colour.RED, f"{Colour.RED:03d}", "{:03d}".format(Colour.RED), f"{Colour.RED}")
+    print(f"{m:.1f}", m, f"{m}", repr(m), f"{d:%Y}", d, f"{d}", "%s" % d)
+    print("%s" % [1, 2], "%s %s" % (1, x), "%5.2f|" % x, "{:.2f} {}".format(x, 3))
+
+
+def objects_without_run_time_values(x):
+    o = Held(1)
+    print("%x" % o, "{0.name} {0}".format(o), "%(a)s %(b)r" % {"a": o, "b": o}, "%s %r" % (o, o), x)
+
+
+def objects_with_run_time_values(x):
+    o = Held(x)
+    print("%s" % o, f"{o}", f"{o!r}", "{} {!r}".format(o, o), [o], "%s" % [o])
+    print("%(a)s %(b)r" % {"a": o, "b": o}, "{a} {b}".format(a=o, b=x))
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        numbers_that_show_themselves,
+        objects_without_run_time_values,
+        objects_with_run_time_values,
+    ],
+)
+def test_templates_with_objects(fn, capsys):
+    static = d2s.to_static(fn)
+    for value in (1.0, -2.5):
+        fn(jnp.float32(value))
+        plain = capsys.readouterr().out
+        static(jnp.float32(value))
+        assert capsys.readouterr().out == plain
+
+
+def test_an_exception_from_outside_is_as_it_was():
+    error = ValueError("const")
+    try:
+        raise error
+    except ValueError:
+        before = error.__traceback__
+
+    @d2s.to_static
+    def f(x):
+        if x < 0:
+            raise error from KeyError("k")
+        return x
+
+    assert f(F(1)) == 1
+    assert error.__traceback__ is before and error.__cause__ is None
+    assert not error.__suppress_context__
+    with pytest.raises(ValueError, match="const") as caught:
+        f(F(-1))
+    assert caught.value is error and type(error.__cause__) is KeyError

@@ -101,7 +101,14 @@ def to_int(value: Any) -> Any:
             (jnp.isinf(value), OverflowError("cannot convert float infinity to integer")),
             (abs(value) >= 2.0 ** (bits - 1), too_large()),
         )
-    return weak(value, int)
+    return _python_int(value)
+
+
+def _python_int(value: Any) -> Any:
+    made = weak(value, int)
+    if value.dtype == jnp.uint32 and made.dtype == jnp.int32:
+        fail_where((value > np.uint32(2**31 - 1), too_large()))
+    return made
 
 
 def to_bool(value: Any) -> Any:
@@ -119,7 +126,7 @@ def index(value: Any) -> Any:
         # an array that is no scalar says so itself
         kind = "float" if jnp.issubdtype(value.dtype, jnp.floating) else "Array"
         raise TypeError(f"'{kind}' object cannot be interpreted as an integer")
-    return weak(value, int)
+    return _python_int(value)
 
 
 def too_large() -> BaseException:

@@ -23,7 +23,7 @@ class _Table:
 
     def __init__(self) -> None:
         self.pairs: dict[int, list[_Pair]] = {}
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()  # a collection may run code of the user's, here too
         #: from how many on those that are gone are looked for: they may be large
         self._many = 0
 
@@ -72,13 +72,11 @@ def refuse_change(owner: Any) -> None:
     """Refuse the change of an object if there is another one that should change with it."""
     if not _table.pairs or id(owner) not in _table.pairs:
         return
-    with _table.lock:
-        pairs = list(_table.pairs.get(id(owner), ()))
-        if not _has_another(pairs, owner):
-            return
-        gc.collect()  # what only waits to be collected sees nothing
-        if not _has_another(pairs, owner):
-            return
+    if not _has_another(owner):
+        return
+    gc.collect()  # what only waits to be collected sees nothing
+    if not _has_another(owner):
+        return
     raise StagingError(
         f"a {type(owner).__name__} is changed that an earlier call has put into another place, or "
         "not, as a run-time value willed; what stands there is a copy and would not change",
@@ -88,5 +86,7 @@ def refuse_change(owner: Any) -> None:
     )
 
 
-def _has_another(pairs: list[_Pair], owner: Any) -> bool:
-    return any(_table.is_held(pair, int(pair[0] is owner)) for pair in pairs)
+def _has_another(owner: Any) -> bool:
+    with _table.lock:
+        pairs = _table.pairs.get(id(owner), ())
+        return any(_table.is_held(pair, int(pair[0] is owner)) for pair in pairs)

@@ -44,8 +44,8 @@ class Failure:
     def make(self, quotes: list[Any]) -> BaseException:
         """The exception, as the user's code made it, with the quoted values filled in."""
         if self.itself is not None:
-            if self.cause is not None and not isinstance(self.cause, Failure):
-                self.itself.__cause__ = self.cause
+            if self.hides_context and not isinstance(self.cause, Failure):
+                self.itself.__cause__ = self.cause  # it is raised `from` that
             return self.itself
         held = texts.filled((self.args, self.attributes, self.fields), quotes)
         args, attributes, fields = _as_it_is_now(held)
@@ -283,10 +283,7 @@ def _failure(error: BaseException, values: list[Any]) -> Failure:
     if cause is not None and hides_tracers(cause):
         cause = _failure(cause, values)
     elif _is_from_outside(error) and not hides_tracers(error):
-        # who made it can ask whether it is the same; what led to it is of the graph
-        error.__traceback__ = None
-        if error.__context__ is not None and not _is_from_outside(error.__context__):
-            error.__context__ = None
+        # who made it can ask whether it is the same; what raising it did to it is undone
         kept = error.args, site, cause, own, fields, error.__suppress_context__
         return Failure(type(error), *kept, error)
     if isinstance(error, AttributeError) and not sites.is_raise(error):

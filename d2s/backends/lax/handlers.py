@@ -330,11 +330,7 @@ def _call(scope: Scope, number: int, handler: Any) -> None:
     try:
         raise made
     except BaseException as error:
-        try:
-            handler(error)
-        finally:
-            if failure.itself is not None:
-                error.__traceback__ = None  # it stays, and must not keep values of the graph
+        handler(error)
 
 
 def _weak(number: Any) -> Any:

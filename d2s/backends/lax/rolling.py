@@ -76,7 +76,7 @@ def attempt(
     """The rolled loop, or None when it stays Python's; an error if it must be rolled."""
     if how == "unroll" or (how == "auto" and length is not None and length <= FEW):
         return None
-    refused_here = _refused_here()
+    refused_here = _refused_here(length)
     if known.refusal is None:
         known.refusal = _refusals.reasons.get(body.__code__)
     if known.refusal is None and len(refused_here) >= OFTEN:
@@ -115,10 +115,10 @@ def attempt(
     return None
 
 
-def _refused_here() -> list[str]:
-    """Why the loop that is running was not rolled before, at this place of the program."""
-    store = channels.memories()
-    found: list[str] = [] if store is None else store.setdefault((_Refusals, sites.path()), [])
+def _refused_here(length: int | None) -> list[str]:
+    """Why a loop of so many trips was not rolled before, at this place of the program."""
+    store, key = channels.memories(), (_Refusals, sites.path(), length)
+    found: list[str] = [] if store is None else store.setdefault(key, [])
     return found
 
 

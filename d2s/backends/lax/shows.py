@@ -11,9 +11,12 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+import jax
+
 from d2s.backends.lax import channels, failing, sites, texts
 from d2s.backends.lax.casts import has_traced
 from d2s.backends.lax.mentions import may_print
+from d2s.backends.lax.places import own_dict, slot_names
 from d2s.backends.lax.texts import Shown, Text
 from d2s.backends.lax.trees import children
 from d2s.errors import ConversionError
@@ -51,20 +54,45 @@ def spoken(value: Any, how: str, spec: str = "") -> Any:
     """A value with objects in it as they show themselves, for a text that is made in this way."""
     if isinstance(value, Text | str):
         return value
-    if how in ("%", "format"):
-        asks_both = re.search(r"![ra]|%[^%a-z]*[ra]", spec) is not None
-        given = [*value[0], *value[1].values()] if how == "format" else value
-        given = given if type(given) in (list, tuple) else [given]
-        if how == "format" and any(_own(v, "__format__") for v in given if speaks(v)):
-            raise texts.unknown()
-        new = {id(v): _spoken(v, "both" if asks_both else "s") for v in given}
-        if how == "format":
-            positional, named = value
-            return tuple(new[id(v)] for v in positional), {k: new[id(v)] for k, v in named.items()}
-        return tuple(new[id(v)] for v in value) if type(value) is tuple else new[id(value)]
+    if how == "%":
+        return _in_template(value, spec) if type(value) in (tuple, dict) else _part(value, spec)
+    if how == "format":
+        return tuple(_in_template(given, spec) for given in value)
     if not how and speaks(value):
         return _formatted(value, spec)
     return _spoken(value, how or "s")
+
+
+def _in_template(given: Any, template: str) -> Any:
+    """The values for a template, each as it shows itself."""
+    if type(given) is dict:
+        return {name: _part(value, template) for name, value in given.items()}
+    return tuple(_part(value, template) for value in given)
+
+
+def _part(value: Any, template: str) -> Any:
+    """One value; what holds nothing that is not known yet is left to Python."""
+    if not _holds_tracers(value):
+        return value
+    asks_for_parts = re.search(r"\{[^{}:!]*[.\[]", template) is not None
+    if speaks(value) and (asks_for_parts or _own(value, "__format__")):
+        raise texts.unknown()
+    asks_both = re.search(r"![ra]|%(\(\w*\))?[^%a-z]*[ra]", template) is not None
+    return _spoken(value, "both" if asks_both else "s")
+
+
+def _holds_tracers(value: Any, depth: int = 0) -> bool:
+    if isinstance(value, jax.core.Tracer):
+        return True
+    if depth > 8 or isinstance(value, type | types.FunctionType | types.ModuleType | str):
+        return False
+    if isinstance(value, BaseException) and failing.hides_tracers(value):
+        return True
+    kind: Any = type(value)
+    parts = [part for _, part in (children(value) or ((), None))[0]]
+    parts += (own_dict(value) or {}).values()
+    parts += [getattr(value, name, None) for name in slot_names(kind)]
+    return any(_holds_tracers(part, depth + 1) for part in parts)
 
 
 def _spoken(value: Any, how: str) -> Any:
@@ -88,7 +116,9 @@ def _formatted(value: Any, spec: str) -> Any:
     if _own(value, "__format__"):
         return Shown(_run(value, "__format__", spec), None, is_formatted=True)
     kind: Any = type(value)
-    if spec and kind.__format__ is object.__format__:
+    if kind.__format__ not in (object.__format__, BaseException.__format__):
+        return value  # by a class of Python's own, or a library's: it shows a number, a date
+    if spec:
         raise TypeError(f"unsupported format string passed to {kind.__name__}.__format__")
     return _spoken(value, "s")
 

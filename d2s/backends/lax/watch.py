@@ -102,6 +102,8 @@ class Watch:
         self._functions: list[tuple[types.FunctionType, Any, Any, Any]] = []
         self._labels: dict[int, str] = {}
         self._modules: set[tuple[int, tuple[str, ...]]] = set()
+        #: exceptions from outside, and what raising them changes
+        self._raised: list[tuple[BaseException, Any, Any, Any, bool]] = []
         #: attributes that have no order of their own, and the one they had
         self._unordered: list[tuple[dict[str, Any], list[str]]] = []
         #: the names of attributes that functions speak of
@@ -145,7 +147,7 @@ class Watch:
 
     def forget(self) -> None:
         """Let go of what was looked at; what is watched stays, as short as it can be."""
-        self._seen, self._parts = {}, []
+        self._seen, self._parts, self._raised = {}, [], []
         self._names = list({(id(n[0]), n[1]): n for n in reversed(self._names)}.values())
         self._snapshots = [
             (owner, before)
@@ -170,6 +172,9 @@ class Watch:
 
     def _take(self, value: Any) -> list[Any]:
         """Snapshot one object; returns what it reaches."""
+        if isinstance(value, BaseException) and self.outside:
+            led_to_it = value.__traceback__, value.__context__, value.__cause__
+            self._raised.append((value, *led_to_it, value.__suppress_context__))
         if isinstance(value, Recorder):
             return [vars(value)]
         if isinstance(value, types.FunctionType):
@@ -418,6 +423,9 @@ class Watch:
         return [Slot(owner, WHOLE) for owner, _ in self._snapshots if isinstance(owner, kinds)]
 
     def undo(self) -> None:
+        for error, traceback, context, cause, hides_context in self._raised:
+            error.__traceback__, error.__context__, error.__cause__ = traceback, context, cause
+            error.__suppress_context__ = hides_context
         for owner, before in list(self.changed()):
             restore(owner, before)
 

@@ -17,6 +17,7 @@ from jax.extend.core import Literal, take_current_trace
 from d2s.backends.lax import proof
 from d2s.backends.lax.overflow import CHECKS, FEW, stands_for_python_int
 from d2s.backends.lax.proof import Range
+from d2s.libraries import is_library_file
 
 _ALL = -(2**31), 2**31 - 1
 #: where steps by one do not get to in any time
@@ -43,7 +44,8 @@ def _may_wrap(equations: Iterable[Any], ranges: dict[Any, Range]) -> bool:
             if _branches_may_wrap(equation, given, ranges):
                 return True
         elif name in _LOOPS:
-            _count(equation, given, ranges)
+            if _loop_may_wrap(equation, given, ranges):
+                return True
         elif len(equation.outvars) == 1 and stands_for_python_int(equation.outvars[0]):
             span = _result(equation, [_span(v, ranges) for v in given])
             fits = span is not None and span[0] >= _ALL[0] and span[1] <= _ALL[1]
@@ -63,18 +65,25 @@ def _span(atom: Any, ranges: dict[Any, Range]) -> Range | None:
         return ranges.get(atom)
     if kind.kind == "b":
         return 0, 1
-    return max(int(np.iinfo(kind).min), _ALL[0]), min(int(np.iinfo(kind).max), _ALL[1])
+    return int(np.iinfo(kind).min), int(np.iinfo(kind).max)
 
 
 def _result(equation: Any, spans: list[Range | None]) -> Range | None:
     name, params = equation.primitive.name, equation.params
     if name in ("jit", "pjit"):
-        name = params.get("name", "")
+        name = _function_of_jax(params)
     if name == "integer_pow" and spans[0] is not None:
         most = max(map(abs, spans[0])) ** params["y"]
         return (0 if params["y"] % 2 == 0 else -most), most
     rule = _RULES.get(name)
     return rule(*spans) if rule is not None else None
+
+
+def _function_of_jax(params: Any) -> str:
+    """The name of a function of jax's that is a graph of its own, if it has a rule here."""
+    name, file = params.get("name", ""), params["jaxpr"].jaxpr.debug_info.func_filename
+    known = name in ("remainder", "floor_divide", "_where")
+    return name if known and file is not None and is_library_file(file) else ""
 
 
 def _remainder(one: Range | None, other: Range | None) -> Range | None:
@@ -125,8 +134,11 @@ def _branches_may_wrap(equation: Any, given: list[Any], ranges: dict[Any, Range]
 _LOOPS = ("while", "scan", "bounded_while")
 
 
-def _count(equation: Any, given: list[Any], ranges: dict[Any, Range]) -> None:
-    """Counters of a loop, and what was one of them in some trip, are far from the limit."""
+def _loop_may_wrap(equation: Any, given: list[Any], ranges: dict[Any, Range]) -> bool:
+    """Whether a loop counts on from a number that may be near the limit already.
+
+    Its counters, and what was one of them in some trip, are far from it otherwise.
+    """
     body, first = _body(equation)
     carried = zip(body.invars[first[1] :], given[first[0] :], strict=False)
     makers = {out: inner for inner in body.eqns for out in inner.outvars}
@@ -136,24 +148,31 @@ def _count(equation: Any, given: list[Any], ranges: dict[Any, Range]) -> None:
         if stands_for_python_int(out)
     }
     counters = {own for own, (begin, _, _) in integers.items() if _is_near(begin)}
+    if any(after is not own for own, (_, after, _) in integers.items() if own not in counters):
+        return True
     while True:
-        steps = {own: _steps(integers[own][1], counters, makers) for own in counters}
+        met: list[Range] = []
+        steps = {own: _steps(integers[own][1], counters, makers, met) for own in counters}
         gone = {own for own, count in steps.items() if count is None or count > FEW}
         if not gone:
             break
         counters -= gone
+    most = max((count or 0 for count in steps.values()), default=0)
     trips = equation.params["length"] if equation.primitive.name == "scan" else None
-    for own, (_, _, out) in integers.items():
-        ranges[out] = _ALL if own not in counters else _FAR
-        if own in counters and type(trips) is int:
-            begins = [integers[one][0] or _FAR for one in counters]
-            most = trips * max(count or 0 for count in steps.values())
-            low, high = min(b[0] for b in begins) - most, max(b[1] for b in begins) + most
-            ranges[out] = max(low, _FAR[0]), min(high, _FAR[1])
+    spans = [integers[own][0] or _ALL for own in counters] + met
+    for own, (begin, after, out) in integers.items():
+        if after is own:
+            ranges[out] = begin or _ALL
+        elif own in counters and type(trips) is int:
+            low, high = min(s[0] for s in spans), max(s[1] for s in spans)
+            ranges[out] = max(low - trips * most, _ALL[0]), min(high + trips * most, _ALL[1])
+        else:
+            ranges[out] = _FAR if own in counters and most <= 1 else _ALL
+    return False
 
 
 def _is_near(begin: Range | None) -> bool:
-    return begin is not None and begin[0] >= -(2**20) and begin[1] <= 2**20
+    return begin is not None and begin[0] >= _FAR[0] and begin[1] <= _FAR[1]
 
 
 def _body(equation: Any) -> tuple[Any, tuple[int, int]]:
@@ -171,10 +190,15 @@ def _body(equation: Any) -> tuple[Any, tuple[int, int]]:
     return params["body"].jaxpr, (form.tests + form.consts, form.consts)
 
 
-def _steps(atom: Any, heads: set[Any], makers: dict[Any, Any]) -> int | None:
-    """How many steps by one lead from variables at the head of a body to a value at its end."""
+def _steps(atom: Any, heads: set[Any], makers: dict[Any, Any], met: list[Range]) -> int | None:
+    """How many steps by one lead from variables at the head of a body to a value at its end.
+
+    `met` gets the constants that it may be instead.
+    """
     if isinstance(atom, Literal):
-        return 0 if _is_near(_span(atom, {})) else None
+        span = _span(atom, {})
+        met += [span] if span is not None else []
+        return 0 if _is_near(span) else None
     if atom in heads:
         return 0
     equation = makers.get(atom)
@@ -182,33 +206,33 @@ def _steps(atom: Any, heads: set[Any], makers: dict[Any, Any]) -> int | None:
         return None
     name, given = equation.primitive.name, equation.invars
     if name in ("add", "sub") and isinstance(given[1], Literal):
-        before = _steps(given[0], heads, makers)
-        return None if before is None else before + abs(int(given[1].val))
+        before, step = _steps(given[0], heads, makers, met), _span(given[1], {})
+        return None if before is None or step is None else before + abs(step[0])
     if name == "select_n":
-        return _most(_steps(case, heads, makers) for case in given[1:])
+        return _most(_steps(case, heads, makers, met) for case in given[1:])
     if name == "cond":
-        n = equation.outvars.index(atom)
-        return _most(_in_branch(b.jaxpr, n, given[1:], heads, makers) for b in _branches(equation))
-    if name in ("convert_element_type", "copy"):
-        return _steps(given[0], heads, makers)
+        n, ways = equation.outvars.index(atom), equation.params["branches"]
+        return _most(_in_branch(way.jaxpr, n, given[1:], heads, makers, met) for way in ways)
+    if name == "copy":
+        return _steps(given[0], heads, makers, met)
     return None
 
 
-def _branches(equation: Any) -> Sequence[Any]:
-    found: Sequence[Any] = equation.params["branches"]
-    return found
-
-
 def _in_branch(
-    branch: Any, n: int, given: Sequence[Any], heads: set[Any], makers: dict[Any, Any]
+    branch: Any,
+    n: int,
+    given: Sequence[Any],
+    heads: set[Any],
+    makers: dict[Any, Any],
+    met: list[Range],
 ) -> int | None:
     before = {
         var: count
         for var, atom in zip(branch.invars, given, strict=True)
-        if (count := _steps(atom, heads, makers)) is not None
+        if (count := _steps(atom, heads, makers, met)) is not None
     }
     inner = {out: made for made in branch.eqns for out in made.outvars}
-    inside = _steps(branch.outvars[n], set(before), inner)
+    inside = _steps(branch.outvars[n], set(before), inner, met)
     return None if inside is None else inside + max(before.values(), default=0)
 
 
