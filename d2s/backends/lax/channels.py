@@ -315,7 +315,10 @@ def seen_after_failure(scope: Scope | None = None) -> Watch:
     for observer in (*_stack.scopes, *inner):
         if observer.observed and (observer.catches or observer.is_whole):
             for slot in observer.watch.places():
-                held.add(slot.holder)
+                if slot.is_global:
+                    held.know(slot.holder)  # of a module, only the names that are watched
+                else:
+                    held.add(slot.holder)
                 held.add(slot.get())
     for _, values in scope.snapshots if scope is not None else ():
         for slot, value in values.values():

@@ -69,6 +69,11 @@ class Slot:
         return bool(self.key < len(self.owner))
 
     @property
+    def is_global(self) -> bool:
+        """Whether it is a global name of a module."""
+        return isinstance(self.owner, dict) and "__builtins__" in self.owner
+
+    @property
     def holder(self) -> Any:
         """What holds the value, for Python."""
         return self.owner.owner if isinstance(self.owner, SlotAttributes) else self.owner

@@ -340,7 +340,7 @@ class Twins:
 
     def is_stray(self, slot: Slot) -> bool:
         """Whether a place is a global name that has no twin: code that is not converted sees it."""
-        if not isinstance(slot.owner, dict) or "__builtins__" not in slot.owner:
+        if not slot.is_global:
             return False
         own = (place for place in self._places if place.name == slot.key and not place.is_fixed)
         return not any(self.slot(place).owner is slot.owner for place in own)

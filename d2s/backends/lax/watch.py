@@ -139,6 +139,12 @@ class Watch:
             if self._apart is not None and self._apart.has(value):
                 del self._snapshots[marks:]
 
+    def know(self, value: Any) -> None:
+        """Something is reached; what it leads to is not looked at."""
+        if id(value) not in self._seen:
+            self._seen[id(value)] = value
+            self._parts.append([])
+
     def enter(self, function: types.FunctionType, code: types.CodeType) -> None:
         """A function runs, by this code; one that was made here has nothing from before."""
         if function.__code__ not in self._makes:
@@ -248,7 +254,7 @@ class Watch:
 
     def _take_slot(self, slot: Slot) -> list[Any]:
         """A place that d2s itself is about to write to."""
-        if isinstance(slot.owner, dict) and "__builtins__" in slot.owner:
+        if slot.is_global:
             self._names.append((slot.owner, slot.key, slot.owner.get(slot.key, EMPTY)))
             return []
         return [slot.holder]
@@ -354,7 +360,7 @@ class Watch:
         if isinstance(slot.owner, types.CellType):
             names = [f"`{name}`" for cell, name in self._variables if cell is slot.owner]
             return names[0] if names else self.label(slot.owner)
-        if isinstance(slot.owner, dict) and "__builtins__" in slot.owner and slot.key is not WHOLE:
+        if slot.is_global and slot.key is not WHOLE:
             return f"`{slot.key}`"
         roots = [(name, cell_contents(cell)) for cell, name in self._variables]
         roots += [(name, value) for _, name, value in self._names]
