@@ -207,7 +207,8 @@ class Judge:
 
     def _vmap(self) -> None:
         rows = [harness.flavoured(row(), "traced") for row in self.rows]
-        results = [run(self.fn, row, self.around) for row in rows]
+        # others of their own: a program may change its arguments
+        results = [run(self.fn, harness.flavoured(r(), "traced"), self.around) for r in self.rows]
         # An exception cannot leave a mapped function as a value.
         if any(r.error is not None or _odd(r.value) for r in results):
             return
