@@ -247,7 +247,10 @@ class Flow:
             live = needs | (set() if sets is EVERYTHING else live - sets)
         for statement, out in zip(body, reversed(after), strict=True):
             out = out | shared  # a failure may make anything written here seen at any time
-            self._mark(statement, self._maybe(statement) - bound, bound)
+            maybe = self._maybe(statement)
+            for name in maybe:
+                self._suspect(name)
+            self._mark(statement, maybe - bound, bound)
             before = set(bound)
             self._visit(statement, out, assigned, bound, shared)
             sets = self._statement_summary(statement)[1]
@@ -476,7 +479,7 @@ class Flow:
         return block
 
     def _suspect(self, name: str) -> None:
-        """A block needs a name that a statement before it may have left unbound."""
+        """A block, or an operand, needs a name that a statement before may have left unbound."""
         if name in self._suspects:
             self._mark(self._suspects[name], {name}, set())
 

@@ -440,3 +440,25 @@ def made_in_a_branch(t, a):
     add = tallied(t % 3)
     add(0)
     return 0
+
+
+class Logged:
+    def __init__(self, log):
+        self.log = log
+
+    def __enter__(self):
+        self.log.append(1)
+        return self
+
+    def __exit__(self, kind, error, trace):
+        self.log.append(2)
+
+
+# seed 9101001590: a name that only blocks inside a `with` bind, and an operand after it
+@found(lambda: (0,), lambda: (3,))
+def bound_by_an_operand_after_a_with(x):
+    log = []
+    with Logged(log):
+        if not log:
+            b = 0  # noqa: F841
+    return not x or (b := x) < 8, log
