@@ -601,6 +601,14 @@ def interrupted_at(step: int, work: Callable[[], object]) -> bool:
     return False
 
 
+@pytest.fixture(autouse=True)
+def interrupts() -> Iterator[None]:
+    """Interrupts as in a terminal: what runs in the background may be told to ignore them."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def stopped(work: Callable[[], object]) -> None:
     """Run `work` in any thread, with an exception inside the conversion."""
 

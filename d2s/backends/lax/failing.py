@@ -198,10 +198,13 @@ def spell(error: BaseException) -> None:
 
 
 def _read(argument: Any) -> Any:
-    """An argument of an exception; the message may quote run-time values."""
-    if isinstance(argument, str) and channels.current() is not None:
+    """An argument of an exception; the texts in it may quote run-time values."""
+    if channels.current() is None:
+        return argument
+    if isinstance(argument, str):
         return texts.read(argument, channels.root().quotes)
-    return argument
+    parts = children(argument) if type(argument) in (list, tuple, dict) else None
+    return argument if parts is None else texts.rebuilt(argument, parts, _read)
 
 
 class Failures:

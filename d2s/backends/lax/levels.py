@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import functools
 import sys
-import weakref
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -25,8 +24,8 @@ from jax.extend.core import take_current_trace
 
 from d2s.backends.lax.places import own_dict
 
-#: the traces of blocks, and the level that each belongs to
-_around: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+#: the traces of the blocks that are running, by identity, and the level that each belongs to
+_around: dict[int, Any] = {}
 #: NNX asks this one where it is
 _ASKS = "current_jax_trace"
 
@@ -84,8 +83,11 @@ def block(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def run(*inputs: Any) -> Any:
         with take_current_trace() as trace:
-            _around[trace] = level
-        return function(*inputs)
+            _around[id(trace)] = level
+        try:
+            return function(*inputs)
+        finally:
+            del _around[id(trace)]
 
     return run
 
@@ -96,7 +98,7 @@ def _knowing_blocks(ask: Callable[[], Any]) -> Any:
         if not _around:
             return ask()
         with take_current_trace() as trace:
-            around = _around.get(trace)
+            around = _around.get(id(trace))
         return ask() if around is None else around
 
     level.knows_blocks = True  # type: ignore[attr-defined]

@@ -344,10 +344,10 @@ def quoted_letters(tree: Any, known: dict[int, Text]) -> Any:
     if isinstance(tree, Text):
         return format(Quote(tree, "", known), "")
     parts = children(tree)
-    return tree if parts is None else _rebuilt(tree, parts, lambda v: quoted_letters(v, known))
+    return tree if parts is None else rebuilt(tree, parts, lambda v: quoted_letters(v, known))
 
 
-def _rebuilt(tree: Any, parts: Any, change: Callable[[Any], Any]) -> Any:
+def rebuilt(tree: Any, parts: Any, change: Callable[[Any], Any]) -> Any:
     """A container with changed parts; itself if none has changed."""
     new = [change(part) for _, part in parts[0]]
     same = all(a is b for a, (_, b) in zip(new, parts[0], strict=True))

@@ -30,8 +30,12 @@ class Unchecked(Exception):
 
 def require_checks() -> None:
     """Ask for another graph if an integer of the one that was just built may wrap."""
-    with take_current_trace() as trace:
-        made = (one() if callable(one) else one for one in trace.frame.tracing_eqns)
+    with take_current_trace() as innermost:
+        trace: Any = innermost
+    while not hasattr(trace, "frame") and hasattr(trace, "parent_trace"):
+        trace = trace.parent_trace  # under jax.grad
+    equations = trace.frame.tracing_eqns if hasattr(trace, "frame") else ()
+    made = (one() if callable(one) else one for one in equations)
     if _may_wrap((one for one in made if one is not None), {}):
         raise Unchecked
 
