@@ -23,12 +23,12 @@ from d2s.backends.lax import (
     branches,
     cache,
     channels,
-    constants,
     handlers,
     items,
     loops,
     observation,
     ordering,
+    patches,
     printing,
     regions,
     shows,
@@ -53,7 +53,6 @@ from d2s.backends.protocol import Backend, Block, Handler, State, Thunk
 from d2s.backends.python import PythonBackend
 from d2s.conversion import is_made_inside
 from d2s.errors import Error
-from d2s.items import AUGMENTED
 from d2s.observing import Seen
 from d2s.options import Options
 from d2s.static import StaticFunction
@@ -320,10 +319,6 @@ _CHANGE_ARRAYS = ("fill", "sort", "partition", "put", "resize", "setfield", "byt
 _LIBRARY = {**MATH, **OPERATORS}
 
 
-def _in_place(change: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    return lambda old, value: items.in_place(change, old, value)
-
-
 def _nothing_to_change(function: Any) -> Any:
     return function
 
@@ -343,14 +338,6 @@ if os.environ.get("D2S_FULL_TRACEBACK") != "1":
     # and so are exceptions that come by one of jax's transformations around a static function
     traceback_util.register_exclusion(_HOME)
 
-# `array += tracer` would quietly give the name a new array instead of changing the old one, which
-# other names may have; NumPy then refuses to do it, and still leaves `array + tracer` to jax
-jax.core.Tracer.__array_ufunc__ = None  # type: ignore[attr-defined]
-
-# `x += v` is a write where `x` is a NumPy array in plain Python; elsewhere it stays `x = x + v`
-for change in AUGMENTED.values():
-    setattr(jax.core.Tracer, f"__{change.__name__}__", _in_place(change))
-
-constants.install()
+patches.install()
 cache.from_environment()
 BACKEND: Backend = LaxBackend()

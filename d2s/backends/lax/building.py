@@ -116,6 +116,7 @@ def _call(
                     value = edge.leave(value)
                 if isinstance(value, Unbound) and not value.name:
                     value = None  # nothing was returned on any way that did not fail
+                channels.raise_refused()
             except Halt:
                 failing.fail_at_last(scope)
             except Exception as error:

@@ -21,7 +21,7 @@ from d2s import settings
 from d2s.backends.lax import sites
 from d2s.backends.lax.places import Slot
 from d2s.backends.lax.watch import Watch, changes, inside
-from d2s.errors import Site, StagingError
+from d2s.errors import Error, Site, StagingError
 from d2s.options import OFF
 from d2s.values import Watching
 
@@ -59,6 +59,8 @@ class Scope:
         self.numbers: set[int] = set()
         self.snapshots: list[tuple[Any, dict[tuple[int, Any], tuple[Slot, Any]]]] = []
         self.quotes: dict[int, Text] = {}
+        #: the first thing that was refused in this graph, though somebody may have caught the error
+        self.refused: Error | None = None
         #: containers that were joined: in place, a change of one could be one of another, too
         self.joined: list[Watch] = []
         #: what was made by joining, and what it was made of
@@ -126,6 +128,22 @@ def scopes() -> list[Scope]:
 
 def current() -> Scope | None:
     return _stack.scopes[-1] if _stack.scopes else None
+
+
+def refuse(error: Error) -> Error:
+    """The same error, which ends the graph even where code that is not converted catches it.
+
+    Converted handlers never catch an error of d2s's; libraries do, `logging` for one.
+    """
+    if _stack.scopes and _stack.scopes[0].refused is None:
+        _stack.scopes[0].refused = error
+    return error
+
+
+def raise_refused() -> None:
+    """Nothing that was refused may be part of a graph."""
+    if _stack.scopes and _stack.scopes[0].refused is not None:
+        raise _stack.scopes[0].refused
 
 
 def note_failure() -> None:

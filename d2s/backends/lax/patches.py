@@ -1,0 +1,34 @@
+"""Every change that d2s makes to a class of JAX's when it is imported.
+
+Run-time values are JAX's tracers, and their class decides what Python's operators do with them.
+What plain Python does otherwise with a value is put right here, and only while d2s builds a graph:
+in a graph that somebody else builds, a tracer is what JAX made it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+
+from d2s.backends.lax import constants, items
+from d2s.items import AUGMENTED
+
+_Tracer: Any = jax.core.Tracer
+
+
+def install() -> None:
+    """From now on, for the whole process."""
+    # `array += tracer` would quietly give the name a new array instead of changing the old one,
+    # which other names may have; NumPy then refuses to do it, and still leaves `array + tracer`
+    # to jax
+    _Tracer.__array_ufunc__ = None
+    # `x += v` is a write where `x` is a NumPy array in plain Python; elsewhere it stays `x = x + v`
+    for change in AUGMENTED.values():
+        setattr(_Tracer, f"__{change.__name__}__", _in_place(change))
+    constants.install()
+
+
+def _in_place(change: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    return lambda old, value: items.in_place(change, old, value)
