@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import d2s
+from d2s.backends.lax import origins
 from d2s.backends.lax.dtypes import Mismatch, Type, join, type_of
 
 F32, F16, BF16 = (Type((), jnp.dtype(d), False) for d in ("float32", "float16", "bfloat16"))
@@ -29,13 +30,20 @@ WEAK_INT, WEAK_FLOAT = type_of(1), type_of(1.0)
     ],
 )
 def test_joins(one, other, joined):
-    assert join(one, other) == join(other, one) == joined
+    assert join(one, other) == join(other, one)
+    assert join(one, other).bare == joined.bare
 
 
 def test_numbers_that_are_known():
     assert join(WEAK_INT, WEAK_FLOAT, (0, 0.5)) == WEAK_FLOAT
-    assert join(WEAK_INT, F32, (3, None)) == F32
-    assert join(WEAK_INT, I8, (100, None), passes=True) == I8
+    assert join(WEAK_INT, F32, (3, None)).bare == F32
+    assert join(WEAK_INT, I8, (100, None), passes=True).bare == I8
+
+
+def test_what_is_a_number_here_and_an_array_there_is_in_doubt():
+    assert join(WEAK_INT, WEAK_FLOAT, (0, 0.5)).kind is float
+    assert join(F32, F32).kind is origins.ARRAY
+    assert join(WEAK_FLOAT, F32).kind is None
 
 
 @pytest.mark.parametrize(

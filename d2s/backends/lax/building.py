@@ -102,6 +102,7 @@ def _call(
     function, edge, name = entry.owner.function, entry.owner._edge, entry.owner._name
     twins = Twins(entry.key, entry.fill(leaves), owners, entry.places, entry.owner._reach)
     args, names, values = twins.roots[:3]
+    channels.root().inputs = leaves
     tokens = (token for token in entry.key if isinstance(token, Static | Itself))
     known = [t.value for t in tokens if isinstance(t.value, type | BaseException)]
     outside = Watch(function, *owners, *known, outside=True, apart=twins)

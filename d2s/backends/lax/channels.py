@@ -59,6 +59,8 @@ class Scope:
         self.numbers: set[int] = set()
         self.snapshots: list[tuple[Any, dict[tuple[int, Any], tuple[Slot, Any]]]] = []
         self.quotes: dict[int, Text] = {}
+        #: of a whole function, the values that the graph gets
+        self.inputs: tuple[Any, ...] = ()
         #: the first thing that was refused in this graph, though somebody may have caught the error
         self.refused: Error | None = None
         #: containers that were joined: in place, a change of one could be one of another, too
@@ -112,6 +114,7 @@ class _Stack(threading.local):
         self.far = 0
         self.exact = False
         self.failures = 0
+        self.questions = 0
         self.trials = 0
         self.positions: list[tuple[Any, tuple[int, int] | None]] = []
         #: what is known of loops in the graph that is being built (see `memory`)
@@ -154,6 +157,16 @@ def note_failure() -> None:
 def count_failures() -> int:
     """How many failures at run time were found so far; it grows, and means nothing else."""
     return _stack.failures
+
+
+def ask_kinds(is_needed: bool) -> None:
+    """What is built depends on which kind of Python value something is (see `origins`)."""
+    _stack.questions += is_needed
+
+
+def count_questions() -> int:
+    """How often that was so; it grows, and means nothing else."""
+    return _stack.questions
 
 
 def root() -> Scope:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-import re
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -29,6 +28,7 @@ from d2s.backends.lax.inspection import (
 from d2s.backends.lax.keys import Changing, Number, exact_key
 from d2s.backends.lax.nans import checked
 from d2s.backends.lax.needs import needs_value
+from d2s.backends.lax.provenance import needed_by
 from d2s.backends.lax.reach import Reach
 from d2s.backends.lax.reader import MISS, missed
 from d2s.backends.lax.reasons import Labels, labels, leaf_names, other_types, why
@@ -397,8 +397,8 @@ class Compiled(Inspected):
         if not staging and not is_tracer_error(error):
             raise error
         numbers = _numbers(leaves)
-        named = [int(n) for n in re.findall(r"(?:leaves|arguments)\[(\d+)\]", str(error))]
-        wanted = tuple(n for n in named if n in numbers) or tuple(numbers)
+        named = needed_by(error) or frozenset()
+        wanted = tuple(n for n in numbers if n in named) or tuple(numbers)
         if wanted:
             entry.needed = wanted
             entry.settle()

@@ -1,9 +1,7 @@
-"""What a run-time value is in plain Python, as far as that is known, and questions about it.
+"""What a run-time value is in plain Python: `isinstance`, `type` and the like, as Python answers.
 
-In a graph a Python number looks like an array of a weak type, and so do some arrays: the type alone
-does not tell `3` from `jnp.asarray(3)`. What surely is a Python number is remembered where it comes
-from: arguments of static functions, and results of builtins that give Python numbers. Questions
-about other numbers of a weak type are refused; everything else in a graph is an array.
+Where a branch or a loop has joined a Python number and an array, and where plain Python has a
+scalar of NumPy's, the question is refused.
 """
 
 from __future__ import annotations
@@ -11,22 +9,23 @@ from __future__ import annotations
 import types
 from typing import Any
 
-from d2s.backends.lax import sites
-from d2s.backends.lax.origins import ARRAY as ARRAY
-from d2s.backends.lax.origins import kind_of as kind_of
-from d2s.backends.lax.origins import remember as remember
+from d2s.backends.lax import channels, sites
+from d2s.backends.lax.origins import ARRAY, NUMPY, kind_of
+from d2s.backends.lax.provenance import needing
 from d2s.backends.lax.regions import is_traced
 from d2s.backends.lax.texts import Text
 from d2s.errors import StagingError
 
 
 def _asked(value: Any) -> type:
-    kind = kind_of(value)
-    if kind is None:
-        raise _refused(
+    kind: type | None = kind_of(value)
+    channels.ask_kinds(True)
+    if kind is None or kind is NUMPY:
+        error = _refused(
             "what kind of Python value a run-time number is",
             "the test outside the static function, or the number as a static (hashable) argument",
         )
+        raise needing(error, value)
     return kind
 
 

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from d2s.backends.lax import kinds
+from d2s.backends.lax import origins
 from d2s.backends.lax.casts import (
     fail_where,
     has_tracer,
@@ -217,7 +217,7 @@ def _jax(plain: Any, name: str, theirs: Call, args: tuple[Any, ...], kwargs: Any
     if name in _FAILS:
         _fail_like_numpy(_FAILS[name], args, result)
     result = model.like(result, label)
-    return map_leaves(lambda leaf: kinds.remember(leaf, None), result)
+    return map_leaves(lambda leaf: origins.made(leaf, origins.NUMPY), result)
 
 
 def _needs_values(label: str, name: str) -> StagingError:
@@ -295,7 +295,7 @@ def _scalar_type(kind: type) -> Call:
         value, dtype = args[0], jax.dtypes.canonicalize_dtype(kind)
         if np.dtype(kind).kind in "iu" and not is_integer(value) and not value.shape:
             value = to_int(value)
-        return kinds.remember(jnp.asarray(value, dtype), None)
+        return origins.as_kind(jnp.asarray(value, dtype), origins.NUMPY)
 
     return make
 
@@ -341,7 +341,7 @@ def tolist(array: Any) -> Any:
 
 def _number(value: Any) -> Any:
     if value.dtype == jnp.bool_:
-        return kinds.remember(value, bool)
+        return origins.as_kind(value, bool)
     if is_integer(value):
         return weak(value, int)
     return weak(value, float if jnp.issubdtype(value.dtype, jnp.floating) else complex)

@@ -12,8 +12,8 @@ import jax
 import numpy as np
 
 from d2s.backends.lax.keys import Changing, Itself, Node, Pairs, Static
-from d2s.backends.lax.kinds import ARRAY
 from d2s.backends.lax.levels import is_mark
+from d2s.backends.lax.origins import ARRAY
 from d2s.static import METHODS, StaticFunction
 
 #: the parts of a key by the names of what they stand for; under no name, the arguments of the call

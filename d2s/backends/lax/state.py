@@ -34,8 +34,9 @@ from d2s.backends.lax.keys import (
     Static,
     exact_key,
 )
-from d2s.backends.lax.kinds import ARRAY as ARRAY
 from d2s.backends.lax.levels import is_mark
+from d2s.backends.lax.origins import ARRAY as ARRAY
+from d2s.backends.lax.origins import PYTHON_KINDS
 from d2s.backends.lax.places import EMPTY, own_dict, slot_names
 from d2s.errors import StagingError, a
 from d2s.libraries import is_library_class
@@ -305,10 +306,7 @@ class Taken:
 def number_of(value: Any) -> type:
     """The kind of Python number that a value came from."""
     kind = type(value)
-    return kind if kind is not ARRAY else _NUMBERS[value.dtype.kind]
-
-
-_NUMBERS = {"i": int, "u": int, "f": float, "V": float, "c": complex, "b": bool}
+    return kind if kind is not ARRAY else PYTHON_KINDS[value.dtype.kind]
 
 
 def attribute_names(value: Any) -> tuple[str, ...]:

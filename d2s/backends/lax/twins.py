@@ -17,7 +17,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from d2s.backends.lax import aliases, kinds, sites
+from d2s.backends.lax import aliases, origins, sites
 from d2s.backends.lax.channels import Scope
 from d2s.backends.lax.dtypes import NUMBERS
 from d2s.backends.lax.keys import Again, Changing, Contents, Itself, Node, Pairs, Static
@@ -85,12 +85,12 @@ class Twins:
     def _make(self, token: Any) -> Any:
         kind = type(token)
         if kind is type:
-            leaf = kinds.remember(next(self._leaves), token if token in NUMBERS else kinds.ARRAY)
+            leaf = origins.made(next(self._leaves), token if token in NUMBERS else origins.ARRAY)
             if token is np.ndarray:
                 self.copies.append(aliases.argument(leaf))
             return leaf
         if kind is Changing:
-            return next(self._changing)
+            return origins.made(next(self._changing), token.exact)
         if kind is Again:
             return self.copies[token.exact]
         if kind is Contents:
@@ -101,7 +101,7 @@ class Twins:
         if isinstance(token, Node):
             return self._make_node(token)
         # the metaclass of arrays is not `type`
-        return kinds.remember(next(self._leaves), kinds.ARRAY)
+        return next(self._leaves)
 
     def _parts(self, count: int) -> list[Any]:
         return [self._make(next(self._tokens)) for _ in range(count)]
