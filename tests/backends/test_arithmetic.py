@@ -250,3 +250,24 @@ def test_only_the_number_that_is_needed_becomes_static():
         np.testing.assert_allclose(want[0], got[0], rtol=1e-6)
         assert want[1:] == got[1:]
     assert len(static.cache_info().graphs) == 1
+
+
+class Meter:
+    def __init__(self, weak):
+        self.count, self.total, self.weak = 0, 0.0, weak
+
+    def add(self, x):
+        if x > 0:
+            self.count, self.total = self.count + 1, self.total + 2.0
+        assert isinstance(self.count, int) and isinstance(self.weak, jax.Array)
+        self.weak = self.weak / 0
+        return self.total / self.count
+
+
+def test_numbers_that_calls_leave_in_objects_stay_numbers():
+    plain, static = Meter(jnp.asarray(1.0)), Meter(jnp.asarray(1.0))
+    add = d2s.to_static(static.add)
+    for x in (-1.0, -2.0, 3.0, -1.0, 4.0):
+        want, got = outcome(plain.add, x), outcome(add, x)
+        assert type(want) is type(got) if isinstance(want, Exception) else want == got
+        assert (plain.count, plain.total) == (static.count, static.total)

@@ -36,6 +36,7 @@ from d2s.backends.lax import (
     texts,
     wrappers,
 )
+from d2s.backends.lax.answers import refuse_numbers
 from d2s.backends.lax.builtin_calls import BUILTINS, OPERATORS, power, refuse_unrepeatable
 from d2s.backends.lax.casts import has_traced, not_, refuse, to_bool
 from d2s.backends.lax.compiled import Compiled
@@ -271,6 +272,7 @@ class LaxBackend(PythonBackend):
 
     def leave(self, function: Any, args: tuple[Any, ...]) -> None:
         refuse_unrepeatable(function)
+        refuse_numbers(function, args)
         twins = channels.twins()
         if twins is None or any(function is other for other in _CALL_NOTHING):
             return

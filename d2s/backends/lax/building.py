@@ -138,7 +138,7 @@ def _call(
         channels.refuse_aliases(channels.root(), name, _definition(function))
         keep_transient(scope, twins.changed())
         results = Results(twins, outside, function)
-        build = results.of(value)
+        build = results.returned(value)
         writes = results.writes(scope)
         results.note_choices(channels.root().choices)
         if type(value) is tuple and list(map(id, value)) == list(map(id, results.outs)):

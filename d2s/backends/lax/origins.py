@@ -103,6 +103,24 @@ def _same_value(tracer: Any) -> Any:
     return other
 
 
+#: arrays that calls have left in objects, where plain Python has Python numbers
+LEFT: dict[int, tuple[Any, Any]] = {}
+
+
+def left(array: Any, kind: Any) -> Any:
+    """The same array, which stands for a Python number in the objects of the program."""
+    if isinstance(array, ARRAY):
+        _drop(LEFT)
+        LEFT[id(array)] = weakref.ref(array), kind
+    return array
+
+
+def left_kind(array: Any) -> Any:
+    """The kind of Python number that an array in an object stands for; None for all others."""
+    known = LEFT.get(id(array))
+    return known[1] if known is not None and known[0]() is array else None
+
+
 def joined(one: Any, other: Any) -> Any:
     """The kind of a value that has one kind or another, as a run-time value decides."""
     if one is other:

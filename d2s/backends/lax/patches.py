@@ -12,7 +12,7 @@ from typing import Any
 
 import jax
 
-from d2s.backends.lax import arithmetic, constants, items
+from d2s.backends.lax import answers, arithmetic, constants, items
 from d2s.items import AUGMENTED
 
 _Tracer: Any = jax.core.Tracer
@@ -28,6 +28,7 @@ def install() -> None:
     for change in AUGMENTED.values():
         setattr(_Tracer, f"__{change.__name__}__", _in_place(change))
     arithmetic.install(_Tracer)
+    answers.install(_Tracer)
     constants.install()
 
 

@@ -19,9 +19,10 @@ from d2s.backends.lax.dtypes import fits
 from d2s.backends.lax.guards import Guard
 from d2s.backends.lax.keys import Again, Changing, Contents, Itself, Node, Number, Pairs, Static
 from d2s.backends.lax.levels import is_mark
+from d2s.backends.lax.origins import LEFT, left_kind
 from d2s.backends.lax.places import EMPTY, slot_names
 from d2s.backends.lax.reach import Place
-from d2s.backends.lax.state import ARRAY, number_of
+from d2s.backends.lax.state import ARRAY
 from d2s.static import METHODS, StaticFunction
 
 #: the leaves of a call, and the objects that they are in
@@ -111,6 +112,7 @@ class _Writer:
         self._miss = miss
         self.constants: dict[str, Any] = {"A": ARRAY, "EMPTY": EMPTY, "fits": fits}
         self.constants["is_number"] = _is_number
+        self.constants |= {"left": LEFT, "not_left": lambda value: left_kind(value) is None}
         #: the names of the arguments, and what goes on from there
         self.parameters: list[str] = []
         self.lines: list[str] = []
@@ -119,11 +121,15 @@ class _Writer:
         self._changing: list[str] = []
         self._distinct: list[str] = []
         self._count = 0
+        #: what is read comes from an argument by way of containers alone
+        self._given = False
 
     def write(self, places: tuple[Place, ...]) -> None:
         self.parameters = [self._name() for _ in range(next(self._tokens).names)]
+        self._given = True
         for name in self.parameters:
             self._value(name)
+        self._given = False
         names, values = next(self._tokens), next(self._tokens)
         assert names.names == values.names == 0, "no keywords"
         for place in places:
@@ -158,7 +164,8 @@ class _Writer:
         token = next(self._tokens)
         kind = type(token)
         if token is ARRAY:
-            self._unless(f"type({name}) is A")
+            other = "" if self._given else f" and (id({name}) not in left or not_left({name}))"
+            self._unless(f"type({name}) is A{other}")
             self.leaves.append(name)
         elif kind is Again:
             self._unless(f"{name} is {self.owners[token.exact]}")
@@ -174,7 +181,10 @@ class _Writer:
         elif kind in (Static, Number, Itself):
             self._unless(f"{name} is {self._constant(token.value)}")
         elif kind is Node:
+            given = self._given
+            self._given = given and issubclass(token.kind, list | tuple | dict | deque)
             self._node(name, token)
+            self._given = given
         elif token in _NUMBERS:
             self._number(name, token)
             self.leaves.append(name)
@@ -269,7 +279,7 @@ def _tuple(names: list[str]) -> str:
 
 def _is_number(value: Any, kind: type) -> bool:
     if type(value) is ARRAY:
-        return not value.shape and value.weak_type and number_of(value) is kind
+        return left_kind(value) is kind
     return type(value) is kind and (type(value) is not int or fits(value))
 
 

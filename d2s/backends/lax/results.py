@@ -24,7 +24,7 @@ from d2s.backends.lax.blame import made_or_returned
 from d2s.backends.lax.channels import Scope
 from d2s.backends.lax.dtypes import NUMBERS, is_dynamic, is_symbolic
 from d2s.backends.lax.levels import is_constant, is_mark
-from d2s.backends.lax.origins import ARRAY, kind_of
+from d2s.backends.lax.origins import ARRAY, kind_of, left
 from d2s.backends.lax.places import EMPTY, Slot, own_dict, slot_names
 from d2s.backends.lax.reach import Place
 from d2s.backends.lax.state import (
@@ -97,6 +97,13 @@ class Results:
         known = self._known.get(id(value))
         return None if known is None else known[1]
 
+    def returned(self, value: Any) -> Build:
+        """How to make what the function returns: a number by itself is an array for the caller."""
+        if isinstance(value, jax.core.Tracer) and self._twins.number(value) is None:
+            self.outs.append(value)
+            return only_leaf
+        return self.of(value)
+
     def of(self, value: Any) -> Build:
         """How to make a value."""
         number = self._twins.number(value)
@@ -114,8 +121,10 @@ class Results:
         return known[1] if known is not None else self._fresh(value)
 
     def _out(self, value: Any) -> Build:
-        position = len(self.outs)
+        position, kind = len(self.outs), kind_of(value)
         self.outs.append(value)
+        if kind in NUMBERS:
+            return lambda call: left(call.outs[position], kind)
         return (lambda call: call.outs[position]) if position else only_leaf
 
     def _fresh(self, value: Any) -> Build:

@@ -36,7 +36,7 @@ from d2s.backends.lax.keys import (
 )
 from d2s.backends.lax.levels import is_mark
 from d2s.backends.lax.origins import ARRAY as ARRAY
-from d2s.backends.lax.origins import PYTHON_KINDS
+from d2s.backends.lax.origins import left_kind
 from d2s.backends.lax.places import EMPTY, own_dict, slot_names
 from d2s.errors import StagingError, a
 from d2s.libraries import is_library_class
@@ -71,12 +71,13 @@ class Taken:
         """Take a value apart; `given` says that only containers lie between it and an argument."""
         kind = type(value)
         if kind is ARRAY:
-            if value.shape or given or not value.weak_type:
+            number = None if given else left_kind(value)
+            if number is None:
                 self.leaves.append(value)
                 self.key.append(ARRAY)
-            else:  # a call before this one left it in place of a Python number
+            else:
                 self.changing[len(self.key)] = value
-                self.key.append(Changing(number_of(value)))
+                self.key.append(Changing(number))
             return
         how = _HOW.get(kind)
         if how is None:
@@ -301,12 +302,6 @@ class Taken:
         self.key.append(Node(type(value), treedef))
         for part in parts:
             self.take(part, False)
-
-
-def number_of(value: Any) -> type:
-    """The kind of Python number that a value came from."""
-    kind = type(value)
-    return kind if kind is not ARRAY else PYTHON_KINDS[value.dtype.kind]
 
 
 def attribute_names(value: Any) -> tuple[str, ...]:
