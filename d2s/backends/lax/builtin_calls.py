@@ -27,7 +27,7 @@ from d2s.backends.lax.casts import (
     to_int,
     weak,
 )
-from d2s.backends.lax.dtypes import cast, is_dynamic, is_symbolic, type_of
+from d2s.backends.lax.dtypes import is_dynamic, is_symbolic, type_of
 from d2s.backends.lax.membership import is_in
 from d2s.backends.lax.regions import is_traced, scalar_predicate
 from d2s.backends.lax.sequences import Enumerate, Fresh, Range, Reversed, Sequence, Zip, as_sequence
@@ -40,18 +40,11 @@ Call = Callable[..., Any]
 
 
 def _range(*args: Any) -> Any:
-    if not any(is_traced(a) or is_symbolic(a) for a in args):
-        return range(*(int(a) if isinstance(a, jax.Array) and not a.shape else a for a in args))
-    for a in args:
-        kind = getattr(a, "dtype", None)
-        if kind is not None and not jnp.issubdtype(kind, jnp.integer):
-            raise TypeError("'float' object cannot be interpreted as an integer")
-    weak = type_of(0)
+    if not any(is_traced(a) or is_symbolic(a) for a in args) or len(args) > 3:
+        return range(*(a if is_symbolic(a) else index(a) for a in args))
     sized = not any(is_traced(a) for a in args)
     args = tuple(jnp.asarray(a) if is_symbolic(a) and not sized else a for a in args)
-    values = [
-        cast(scalar(a), weak) if is_traced(a) else a if is_symbolic(a) else int(a) for a in args
-    ]
+    values = [a if is_symbolic(a) else index(a) for a in args]
     start, stop, step = (0, *values, 1) if len(values) == 1 else (*values, 1)[:3]
     if is_traced(step):
         cond(step == 0, _zero_step, lambda: None, ())
