@@ -25,6 +25,7 @@ from d2s.backends.lax import (
     channels,
     handlers,
     items,
+    kinds,
     loops,
     observation,
     ordering,
@@ -148,6 +149,9 @@ class LaxBackend(PythonBackend):
         if self.is_traced(operand):
             return ~regions.scalar_predicate(operand)
         return not operand
+
+    def is_(self, left: Any, right: Any) -> bool:
+        return kinds.is_(left, right)
 
     def in_(self, item: Any, container: Any) -> Any:
         return is_in(item, container)

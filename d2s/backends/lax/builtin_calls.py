@@ -357,6 +357,8 @@ OPERATORS: dict[Any, Call] = {
     operator.contains: lambda container, item: is_in(item, container),
     operator.index: index,
     operator.ipow: power,
+    operator.is_: kinds.is_,
+    operator.is_not: lambda left, right: not kinds.is_(left, right),
     operator.not_: lambda value: ~to_bool(value) if is_traced(value) else not value,
     operator.pow: power,
     operator.truth: _number(bool, to_bool),

@@ -12,6 +12,7 @@ import types
 from typing import Any
 
 from d2s.backends.lax import sites
+from d2s.backends.lax.dtypes import NUMBERS
 from d2s.backends.lax.origins import ARRAY as ARRAY
 from d2s.backends.lax.origins import kind_of as kind_of
 from d2s.backends.lax.origins import remember as remember
@@ -82,3 +83,17 @@ def getattr_(value: Any, name: str, *default: Any) -> Any:
         if kind is not ARRAY and not hasattr(kind, name):
             return getattr(kind(), name, *default)
     return getattr(value, name, *default)
+
+
+def is_(left: Any, right: Any) -> bool:
+    """`is`: Python has one object for each bool and each small integer, a graph has none."""
+    if left is right:
+        return True
+    numbers = [v for v in (left, right) if type(v) in NUMBERS]
+    traced = [v for v in (left, right) if is_traced(v) and kind_of(v) is not ARRAY]
+    if traced and len(numbers) + len(traced) == 2:
+        raise _refused(
+            "whether a run-time number is the same object as another number",
+            "`==`, or an `if` statement on the truth of it instead of `is True`",
+        )
+    return False
