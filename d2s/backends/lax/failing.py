@@ -290,7 +290,8 @@ def _failure(error: BaseException, values: list[Any]) -> Failure:
         kept = error.args, site, cause, own, fields, error.__suppress_context__
         return Failure(type(error), *kept, error)
     if isinstance(error, AttributeError) and not sites.is_raise(error):
-        fields.pop("obj", None)  # Python itself has found that the attribute is missing
+        # Python itself has found that the attribute is missing; a class may be shown
+        fields = {k: v for k, v in fields.items() if k != "obj" or isinstance(v, type)}
     # numbered anew, so that every trace of the place gives the same failure
     args = tuple(texts.taken(_as_it_is_now(_read(a)), values) for a in error.args)
     own, fields = (

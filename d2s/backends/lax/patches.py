@@ -13,7 +13,7 @@ from typing import Any
 
 import jax
 
-from d2s.backends.lax import constants, items
+from d2s.backends.lax import constants, items, kinds
 from d2s.backends.lax.bounded import asking
 from d2s.items import AUGMENTED
 
@@ -29,6 +29,8 @@ def install() -> None:
     # `x += v` is a write where `x` is a NumPy array in plain Python; elsewhere it stays `x = x + v`
     for change in AUGMENTED.values():
         setattr(_Tracer, f"__{change.__name__}__", _in_place(change))
+    # a handler of the user's knows what Python says of an attribute that is not there
+    _Tracer.__getattr__ = kinds.attribute(_Tracer.__getattr__)
     constants.install()
     asking.install()
 
