@@ -25,6 +25,7 @@ from d2s.backends.lax import (
     channels,
     handlers,
     items,
+    kinds,
     loops,
     observation,
     ordering,
@@ -149,6 +150,9 @@ class LaxBackend(PythonBackend):
 
     def not_(self, operand: Any) -> Any:
         return not_(operand)
+
+    def is_(self, left: Any, right: Any) -> bool:
+        return kinds.is_(left, right)
 
     def in_(self, item: Any, container: Any) -> Any:
         return is_in(item, container)

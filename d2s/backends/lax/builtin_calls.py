@@ -42,17 +42,11 @@ Call = Callable[..., Any]
 
 
 def _range(*args: Any) -> Any:
-    if not any(is_traced(a) or is_symbolic(a) for a in args):
-        return range(*(int(a) if isinstance(a, jax.Array) and not a.shape else a for a in args))
-    for a in args:
-        kind = getattr(a, "dtype", None)
-        if kind is not None and not jnp.issubdtype(kind, jnp.integer):
-            raise TypeError("'float' object cannot be interpreted as an integer")
+    if not any(is_traced(a) or is_symbolic(a) for a in args) or len(args) > 3:
+        return range(*(a if is_symbolic(a) else index(a) for a in args))
     sized = not any(is_traced(a) for a in args)
     args = tuple(jnp.asarray(a) if is_symbolic(a) and not sized else a for a in args)
-    values = [
-        weak(scalar(a), int) if is_traced(a) else a if is_symbolic(a) else int(a) for a in args
-    ]
+    values = [a if is_symbolic(a) else index(a) for a in args]
     start, stop, step = (0, *values, 1) if len(values) == 1 else (*values, 1)[:3]
     if is_traced(step):
         cond(step == 0, _zero_step, lambda: None, ())
@@ -331,6 +325,8 @@ OPERATORS: dict[Any, Call] = {
     operator.contains: lambda container, item: is_in(item, container),
     operator.index: index,
     operator.ipow: power,
+    operator.is_: kinds.is_,
+    operator.is_not: lambda left, right: not kinds.is_(left, right),
     operator.not_: not_,
     operator.pow: power,
     operator.truth: _number(bool, to_bool),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from d2s.backends.lax import channels, failing, origins, sites
+from d2s.backends.lax import channels, failing, kinds, origins, sites
 from d2s.backends.lax.dtypes import Type, cast
 from d2s.backends.lax.regions import failures, is_traced, scalar_predicate
 from d2s.backends.lax.trees import leaves
@@ -133,12 +134,16 @@ def not_(value: Any) -> Any:
 
 def index(value: Any) -> Any:
     """What `operator.index` gives: an integer, and nothing that would have to become one."""
-    if not isinstance(value, jax.core.Tracer):
-        return int(value.__index__()) if hasattr(value, "__index__") else int.__index__(value)
-    if not is_integer(value) or value.shape:
-        # an array that is no scalar says so itself
-        kind = "float" if jnp.issubdtype(value.dtype, jnp.floating) else "Array"
-        raise TypeError(f"'{kind}' object cannot be interpreted as an integer")
+    if isinstance(value, jax.core.Tracer) and not is_traced(value):
+        value = value.to_concrete_value()
+    if not is_traced(value):
+        return operator.index(value)
+    whole = bool(jnp.issubdtype(value.dtype, jnp.integer)) and not value.shape
+    kind = int if whole else kinds.type_(value)
+    if kind is origins.ARRAY:
+        raise TypeError("Only integer scalar arrays can be converted to a scalar index.")
+    if not issubclass(kind, int):
+        raise TypeError(f"'{kind.__name__}' object cannot be interpreted as an integer")
     return _python_int(value)
 
 

@@ -8,6 +8,7 @@ region does not use cost nothing.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -54,6 +55,8 @@ class Scope:
             self.graphs.append(self.graphs[-1].parent_trace)
         if _stack.scopes:
             self.graphs += _stack.scopes[-1].graphs
+        #: which exception is being handled around it
+        self.around = id(sys.exception())
         self.code: Any = None
         self.payload: dict[int, list[Any]] = {}
         self.numbers: set[int] = set()

@@ -395,7 +395,7 @@ class Compiled(Inspected):
         # a NaN is no reason to build another graph: this one has run
         staging = isinstance(error, Error) and not isinstance(error, SyntaxError | NanFound)
         if not staging and not is_tracer_error(error):
-            raise error
+            failing.raise_again(error)
         numbers = _numbers(leaves)
         named = needed_by(error) or frozenset()
         wanted = tuple(n for n in numbers if n in named) or tuple(numbers)

@@ -327,9 +327,11 @@ def _call(scope: Scope, number: int, handler: Any) -> None:
         _refuse_naming(handler, failure.site)
     pairs = zip(scope.payload.get(number, []), weak, strict=True)
     made = failure.make([_weak(v) if is_number else v for v, is_number in pairs])
+    context = made.__context__
     try:
         raise made
     except BaseException as error:
+        error.__context__ = context  # what was handled then, and not what is handled here
         handler(error)
 
 

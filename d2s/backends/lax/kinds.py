@@ -7,14 +7,19 @@ scalar of NumPy's, the question is refused.
 from __future__ import annotations
 
 import types
+from collections.abc import Callable
 from typing import Any
 
 from d2s.backends.lax import channels, sites
+from d2s.backends.lax.dtypes import NUMBERS
 from d2s.backends.lax.origins import ARRAY, NUMPY, kind_of
 from d2s.backends.lax.provenance import needing
-from d2s.backends.lax.regions import is_traced
+from d2s.backends.lax.regions import NotInGraph, is_traced
 from d2s.backends.lax.texts import Text
 from d2s.errors import StagingError
+
+#: all that a run-time value can be in plain Python
+_CANDIDATES = (bool, int, float, complex, ARRAY)
 
 
 def _asked(value: Any) -> type:
@@ -38,8 +43,7 @@ def isinstance_(value: Any, wanted: Any) -> bool:
         return issubclass(str, wanted)
     if not is_traced(value):
         return isinstance(value, wanted)
-    candidates = (bool, int, float, complex, ARRAY)
-    answers = {kind: issubclass(kind, wanted) for kind in candidates}
+    answers = {kind: issubclass(kind, wanted) for kind in _CANDIDATES}
     numpy = [kind for kind in _classes(wanted) if kind.__module__ == "numpy"]
     if len(set(answers.values())) == 1 and not numpy:
         return answers[int]  # it is the same for everything that can be in a graph
@@ -69,15 +73,65 @@ def type_(*args: Any, **kwargs: Any) -> Any:
 
 
 def hasattr_(value: Any, name: str) -> bool:
-    if not is_traced(value):
-        return hasattr(value, name)
-    kind = _asked(value)
-    return hasattr(value, name) if kind is ARRAY else hasattr(kind, name)
+    return _has(value, name) if is_traced(value) else hasattr(value, name)
 
 
 def getattr_(value: Any, name: str, *default: Any) -> Any:
-    if is_traced(value):
-        kind = _asked(value)
-        if kind is not ARRAY and not hasattr(kind, name):
-            return getattr(kind(), name, *default)
-    return getattr(value, name, *default)
+    if not is_traced(value) or _has(value, name):
+        # the default is for what plain Python does not have either
+        return getattr(value, name, *(() if is_traced(value) else default))
+    if default:
+        return default[0]
+    raise missing(_asked(value), name)
+
+
+def _has(value: Any, name: str) -> bool:
+    """Whether a run-time value has an attribute in plain Python."""
+    known = kind_of(value)
+    answers = {hasattr(kind, name) for kind in ((known,) if known else _CANDIDATES)}
+    return answers.pop() if len(answers) == 1 else hasattr(_asked(value), name)
+
+
+def missing(kind: type, name: str) -> AttributeError:
+    """What Python raises for an attribute that values of a kind do not have.
+
+    It knows the class and not the value, which stays in the graph; that is enough for Python to
+    find a name that was meant.
+    """
+    module = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
+    text = f"'{module}{kind.__qualname__}' object has no attribute '{name}'"
+    return AttributeError(text, name=name, obj=kind)
+
+
+def attribute(lookup: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
+    """The attributes of tracers, by the lookup that they have: what is missing is Python's error.
+
+    Where only a graph lacks it, or the kind of the value is not known, it is no handler's.
+    """
+
+    def find(value: Any, name: str) -> Any:
+        try:
+            return lookup(value, name)
+        except AttributeError as error:
+            if channels.current() is None:
+                raise
+            text, kind = str(error), kind_of(value)
+        if kind is None or hasattr(kind, name):
+            raise NotInGraph(text)
+        raise missing(kind, name)
+
+    return find
+
+
+def is_(left: Any, right: Any) -> bool:
+    """`is`: Python has one object for each bool and each small integer, a graph has none."""
+    if left is right:
+        return True
+    numbers = [v for v in (left, right) if type(v) in NUMBERS]
+    traced = [v for v in (left, right) if is_traced(v) and kind_of(v) is not ARRAY]
+    if traced and len(numbers) + len(traced) == 2:
+        raise _refused(
+            "whether a run-time number is the same object as another number",
+            "`==`, or an `if` statement on the truth of it instead of `is True`",
+        )
+    return False
