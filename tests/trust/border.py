@@ -30,7 +30,8 @@ MODULES = (
 LEFT_OUT = frozenset(
     "now today utcnow setcontext getcontext localcontext samples input open breakpoint exit quit "
     "help compile exec eval __import__ print license credits copyright exitonclick realpath "
-    "getatime getctime getmtime abspath expanduser expandvars globals locals vars id hash memoryview "
+    "getatime getctime getmtime abspath expanduser expandvars globals locals vars id hash "
+    "memoryview "
     "setfirstweekday test coroutine file_digest purge dir __build_class__ calendar prcal".split()
 )
 #: instances whose methods are asked too

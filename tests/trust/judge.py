@@ -364,7 +364,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _same_number(want: Any, got: Any, joins: bool) -> bool:
-    """Shape, kind and value; floats are those of JAX, with 32 bits unless both have 64."""
+    """Shape, kind and value; floats are those of JAX, with 32 bits, or 16 where one side has 16."""
     kinds = want.dtype.kind.replace("u", "i"), got.dtype.kind.replace("u", "i")
     if joins and kinds == ("i", "f"):
         want, kinds = want.astype(np.float64), ("f", "f")
@@ -373,9 +373,10 @@ def _same_number(want: Any, got: Any, joins: bool) -> bool:
     if kinds[0] not in "fc" and not jnp.issubdtype(got.dtype, jnp.floating):
         return bool(np.array_equal(want, got))
     narrow = np.complex64 if kinds[0] == "c" else np.float32
+    rtol = 2e-3 if 2 in (want.itemsize, got.itemsize) else 2e-5
     with np.errstate(all="ignore"):
         a, b = np.asarray(want).astype(narrow), np.asarray(got).astype(narrow)
-    return bool(np.allclose(a, b, rtol=2e-5, atol=1e-6, equal_nan=True))
+    return bool(np.allclose(a, b, rtol=rtol, atol=1e-6, equal_nan=True))
 
 
 def parses(text: str) -> bool:

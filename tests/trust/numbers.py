@@ -48,9 +48,11 @@ UNARY = (
     "str(a) repr(a) a.real a.imag a.conjugate() a.bit_length() a.is_integer() "
     "a.as_integer_ratio() a.numerator type(a).__name__ isinstance(a,int) isinstance(a,float) "
     "isinstance(a,(bool,complex)) isinstance(a,numbers.Number) isinstance(a,numbers.Integral) "
-    "isinstance(a,np.generic) isinstance(a,np.ndarray) np.asarray(a).dtype.kind bin(a) hex(a) chr(a) "
+    "isinstance(a,np.generic) isinstance(a,np.ndarray) np.asarray(a).dtype.kind bin(a) hex(a) "
+    "chr(a) "
     "format(a) a.__index__() a.__int__() a.__float__() a.__bool__() a.__abs__() a.__neg__() "
-    "a.__round__() a.__trunc__() a.__floor__() len(range(a)) sum(range(a)) list(range(a)) operator.index(a) "
+    "a.__round__() a.__trunc__() a.__floor__() len(range(a)) sum(range(a)) list(range(a)) "
+    "operator.index(a) "
     "np.sqrt(a) np.abs(a) np.sign(a) np.floor(a) np.rint(a) np.square(a) np.negative(a) np.exp(a) "
     "np.log(a) np.isnan(a) np.isfinite(a) np.sum(a) np.prod(a) np.cumsum(a) np.mean(a) np.round(a) "
     "np.max(a) np.argmax(a) np.sort(a) np.any(a) np.invert(a) np.reciprocal(a) np.trunc(a) "
@@ -62,7 +64,8 @@ UNARY = (
 MATH = [
     name
     for name in sorted(vars(math))
-    if callable(getattr(math, name)) and not name.startswith("_")
+    if callable(getattr(math, name))
+    and not name.startswith("_")
     and name not in ("fsum", "prod", "dist", "sumprod")
 ]
 MATH_TWO = frozenset(
@@ -109,10 +112,15 @@ def _program(rng: random.Random, form: str) -> Program:
     kinds = [_kind(rng), _kind(rng)]
     if rng.random() < 0.4:
         kinds[1] = kinds[0]
+    if "type(" in form:  # an array is one of JAX's inside, and says so
+        kinds = [rng.choice(PYTHON), rng.choice(PYTHON)]
     fixed = rng.choice([None, None, None, "a", "b"])
     body = shape.format(form=form, augment=augment)
     rows = [
-        [_value(rng, kind, steep, divides and n == 1 or "reciprocal" in form) for n, kind in enumerate(kinds)]
+        [
+            _value(rng, kind, steep, divides and n == 1 or "reciprocal" in form)
+            for n, kind in enumerate(kinds)
+        ]
         for _ in range(rng.choice([3, 5]))
     ]
     if fixed == "a":

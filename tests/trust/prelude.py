@@ -7,8 +7,8 @@ import dataclasses  # noqa: F401
 import datetime  # noqa: F401
 import decimal  # noqa: F401
 import enum  # noqa: F401
-import functools  # noqa: F401
 import fractions  # noqa: F401
+import functools  # noqa: F401
 import html  # noqa: F401
 import io  # noqa: F401
 import json  # noqa: F401

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from ..fuzz.program import with_needed
 from . import prelude
+from .cases import lines
 from .judge import Program, parses
 
 #: the value that becomes text
@@ -31,163 +32,20 @@ HOLDERS = (
     "functools.partial(int,{}) ValueError({}) KeyError({}) {{'v':{}}}.items() {{'v':{}}}.values() "
     "dict.fromkeys('ab',{}) slice({}) range({}) reversed([{}]) zip([{}]) enumerate([{}]) "
     "decimal.Decimal({}) fractions.Fraction({}) datetime.timedelta(days={}) memoryview(b'ab') "
-    "Level({}) string.Template({}) dataclasses.replace(Record(0),v={}) dataclasses.astuple(Record({})) "
+    "Level({}) string.Template({}) dataclasses.replace(Record(0),v={}) "
+    "dataclasses.astuple(Record({})) "
     "dataclasses.asdict(Record({})) map(str,[{}]) iter([{}]) Ellipsis bytearray({})"
 ).split()
 #: ways to a text of something that is held
-FORMS = tuple(
-    '''\
-str({v})
-repr({v})
-ascii({v})
-format({v})
-format({v}, '{spec}')
-'{{}}'.format({v})
-'{{0}} {{0!r}} {{1:>{{2}}}}'.format({v}, {w}, n)
-'{{v}} {{w!s:{spec}}}'.format(v={v}, w={w})
-'{{0.v}}'.format(Plain({v}))
-'{{0[0]}}'.format([{v}])
-'{{0[v]}}'.format({{'v': {v}}})
-'{{0.v[0]}}'.format(Plain([{v}]))
-'{{v}}'.format_map({{'v': {v}}})
-'{{v}}'.format_map(collections.defaultdict(str, v={v}))
-'{{v:{spec}}}'.format_map({{'v': {v}}})
-'{{v}}'.format(**vars(Plain({v})))
-str.format('{{}} {{}}', {v}, {w})
-str.format_map('{{v}}', {{'v': {v}}})
-str.join(',', [str({v}), str({w})])
-str.__add__('a', str({v}))
-'a' + str({v})
-str({v}) * 2
-', '.join(map(str, [{v}, {w}]))
-', '.join(str(i) for i in [{v}, {w}])
-', '.join([f'{{i}}' for i in ({v}, {w})])
-f"""{{({v})}}"""
-f"""{{({v})!r}}"""
-f"""{{({v})!s:>12}}"""
-f"""{{({v})!a}}"""
-f"""{{({v}):{spec}}}"""
-f"""{{({v}):{{n}}}}"""
-f"""{{({v})=}}"""
-f"""{{[{v}, {w}]}}"""
-'%s' % ({v},)
-'%r|%a' % ({v}, {w})
-'%{percent}' % {v}
-'%({percent_key}' % {{'k': {v}}}
-'%*d' % (n, {v})
-'%s %s' % ({v}, [{w}])
-string.Template('$v $w').substitute(v={v}, w={w})
-string.Template('${{v}}').safe_substitute({{'v': {v}}})
-string.Formatter().format('{{}} {{v}}', {v}, v={w})
-string.Formatter().vformat('{{v.v}}', (), {{'v': Plain({v})}})
-Upper().format('{{0}}', {v})
-string.capwords(str({v}))
-string.ascii_letters + str({v})
-pprint.pformat({v})
-pprint.pformat([{v}, {w}], width=10)
-pprint.saferepr({v})
-pprint.isreadable({v})
-pretty({v})
-reprlib.repr({v})
-reprlib.Repr().repr([{v}])
-textwrap.wrap(str({v}), 3)
-textwrap.fill(str({v}), 4)
-textwrap.shorten('a b ' + str({v}), 6)
-textwrap.indent(str({v}), '> ')
-textwrap.dedent('  ' + str({v}))
-urllib.parse.urlencode({{'q': {v}}})
-urllib.parse.urlencode([('q', {v})], doseq=True)
-urllib.parse.quote(str({v}))
-urllib.parse.quote_plus(str({v}))
-urllib.parse.urljoin('http://a/b', str({v}))
-urllib.parse.parse_qs('q=' + str({v}))
-json.dumps({v})
-json.dumps({{'v': {v}}})
-json.dumps([{v}, {w}], indent=1)
-json.dumps({v}, default=str)
-json.dumps({v}, default=repr)
-json.JSONEncoder().encode([{v}])
-json.loads(json.dumps({v}))
-json.loads(str({v}))
-html.escape(str({v}))
-html.unescape(str({v}))
-csv_row({v}, {w})
-csv_dict(v={v})
-into_file({v}, {w})
-into_file({v}, sep='-', end=str({w}))
-written({v})
-shlex.quote(str({v}))
-shlex.split(str({v}))
-shlex.join([str({v})])
-print({v})
-print({v}, {w}, sep=str({v}))
-print(f"""{{({v})}}""", end='')
-print('%s' % ({v},), [{w}])
-print([{v}, {w}])
-print(*[{v}, {w}])
-({v}).__str__()
-({v}).__repr__()
-({v}).__format__('{spec}')
-str.__str__(str({v}))
-int(str({v}))
-float(str({v}))
-len(str({v}))
-len(repr({v}))
-str({v}) == '3'
-str({v}) in ('3', '1.5')
-str({v}) < 'b'
-hash(str({v})) == hash('3')
-{{str({v}): 1}}
-{{'3': 'three', '1.5': 'one and a half'}}.get(str({v}), 'other')
-list(str({v}))
-str({v})[0]
-str({v})[::-1]
-ord(str({v})[0])
-chr(65 + n)
-chr(n + 48) + str({v})
-(hex(n), oct(n), bin(n))
-str({v}).encode()
-bytes(str({v}), 'utf8')
-str(str({v}).encode(), 'utf8')
-base64.b64encode(str({v}).encode())
-getattr(Plain({v}), 'v')
-getattr(Plain({v}), 'v' + str({v}), 'none')
-Plain({v}).__dict__
-type({v}).__name__
-ValueError({v}).args
-str(ValueError('a', {v}))
-repr(KeyError({v}))
-datetime.date(2024, n, 1).isoformat()
-datetime.date(2024, n, 1).strftime('%Y ' + str({v}))
-'{{:{{}}}}'.format({v}, str(n))
-int.__repr__(n)
-float.__repr__(x)
-float.hex(x)
-x.is_integer()
-x.as_integer_ratio()
-n.bit_length()
-n.to_bytes(2, 'big')
-int.from_bytes(bytes([n]), 'big')
-float.fromhex('0x1.8p0') * n
-complex(str(n))
-decimal.Decimal(str({v}))
-fractions.Fraction(str({v}))
-a.tolist()
-str(a.tolist())
-np.array2string(a)
-np.array_str(a)
-np.array_repr(a)
-np.format_float_positional(x)
-str(a.dtype) + str(a.shape)
-str({v}).{method}
-str.{method_unbound}'''.splitlines()
-)
+FORMS = lines("texts")
 SPECS = "d .2f 5 >6 06d e g +d x b , % s .3 ^8 <4 n _".split()
 PERCENTS = "d i f .2f e g s r a 5d -5s x o c %s".split()
 METHODS = (
-    "upper() title() zfill(5) rjust(6,'*') center(7) ljust(n) split('.') rsplit('.',1) splitlines() "
+    "upper() title() zfill(5) rjust(6,'*') center(7) ljust(n) split('.') rsplit('.',1) "
+    "splitlines() "
     "partition('.') replace('1','one') replace('.',str(n)) find('1') index('1') rfind('5') "
-    "count('1') count(str(n)) startswith('1') startswith(str(n)) endswith('5') isdigit() isnumeric() "
+    "count('1') count(str(n)) startswith('1') startswith(str(n)) endswith('5') isdigit() "
+    "isnumeric() "
     "isalpha() isdecimal() isidentifier() strip('0') lstrip('1') rstrip('0') removeprefix('1') "
     "removesuffix(str(n)) swapcase() casefold() capitalize() expandtabs() translate({49:'x'}) "
     "encode() join(['a','b']) format(1) isspace() islower() isprintable() __len__() __add__('a') "
@@ -200,7 +58,7 @@ USES = (
     "s = {text}\n    return s",
     "s = {text}\n    if n > 2:\n        s = {text}\n    return s",
     "r = []\n    for i in range(2):\n        r.append({text})\n    return r",
-    "try:\n        s = {text}\n    except (TypeError, ValueError, KeyError, AttributeError, LookupError):\n"
+    "try:\n        s = {text}\n    except (TypeError, ValueError, AttributeError, LookupError):\n"
     "        s = 'none'\n    return s",
     "if n > 2:\n        print({text})\n    return x",
     "if n > 2:\n        raise ValueError({text})\n    return x",

@@ -130,4 +130,5 @@ def two(x):
 def made(k):
     def inner(x):
         return x * k
+
     return inner

@@ -24,7 +24,8 @@ ARRAYS = {
     "e": "np.array([[1.5, np.nan], [np.inf, 2.0]], np.float32)",
 }
 ARGUMENTS = (
-    "0 1 2 -1 None (0,1) (1,0) (3,2) (2,3) (6,) -1 [0,1] [1,0] {v}>1 {v} {v}*2 True 0.5 5.0 'C' 'F' "
+    "0 1 2 -1 None (0,1) (1,0) (3,2) (2,3) (6,) -1 [0,1] [1,0] {v}>1 {v} {v}*2 True 0.5 5.0 "
+    "'C' 'F' "
     "np.int32 np.float32 slice(1,3) (2,) (1,2,3) np.array([0,1]) [0,2] (slice(None),0) ... (1,-1)"
 ).split()
 KEYWORDS = (
@@ -32,13 +33,15 @@ KEYWORDS = (
     "indices_or_sections=2 nan=0.0 dtype=np.float32 inplace=True axes=(1,0) where={v}>1"
 ).split()
 INDICES = (
-    "0 1:3 :: ::-1 ::2 ... None 1: :-1 :,0 0,: :,::-1 ...,0 None,: 1 -1 {v}>1 [0,1] :,None 0,0 i i: "
+    "0 1:3 :: ::-1 ::2 ... None 1: :-1 :,0 0,: :,::-1 ...,0 None,: 1 -1 {v}>1 [0,1] :,None 0,0 "
+    "i i: "
     ":i i,: :,i 0:i"
 ).split()
 LEFT_OUT = frozenset(
     "tofile dump dumps save savez savetxt fromfile memmap load loadtxt genfromtxt info show_config "
     "show_runtime test lookfor source who deprecate setflags seterr seterrcall set_printoptions "
-    "setbufsize nditer getbufsize printoptions errstate frompyfunc vectorize from_dlpack __dlpack__ "
+    "setbufsize nditer getbufsize printoptions errstate frompyfunc vectorize from_dlpack "
+    "__dlpack__ "
     "resize byteswap setfield getfield tobytes data ctypes savez_compressed fromregex".split()
 )
 WRITES = (
@@ -142,7 +145,9 @@ def _program(rng: random.Random, target: str, call: str, name: str, effect: str)
     lines = []
     if effect == "write":
         way = rng.choice(["alias", "view", "nothing", "helper"])
-        lines += {"alias": [f"w = {name}"], "view": [f"w = {name}[:1]"]}.get(way, [f"w = {name}.sum()"])
+        lines += {"alias": [f"w = {name}"], "view": [f"w = {name}[:1]"]}.get(
+            way, [f"w = {name}.sum()"]
+        )
         lines += [f"(lambda {name}: {call})({name})" if way == "helper" else call]
     else:
         lines += [f"w = {call}" + ("[0]" if effect == "views" else "")]
@@ -170,6 +175,8 @@ def _program(rng: random.Random, target: str, call: str, name: str, effect: str)
         else:
             steps.append(f"f({v}, {i}{arguments})")
     if name == "d":
-        steps = [s.replace(".0", "").replace(".5", "").replace("float32(", "int32(", 1) for s in steps]
+        steps = [
+            s.replace(".0", "").replace(".5", "").replace("float32(", "int32(", 1) for s in steps
+        ]
     body = f"import numpy as np\nimport jax.numpy as jnp\n\n\n{body}"
     return Program(f"{origin}: {target}", body, tuple(steps), rounds=True, arrays=True)
