@@ -12,7 +12,7 @@ from typing import Any
 
 import jax
 
-from d2s.backends.lax import constants, items
+from d2s.backends.lax import constants, items, operands
 from d2s.items import AUGMENTED
 
 _Tracer: Any = jax.core.Tracer
@@ -27,6 +27,9 @@ def install() -> None:
     # `x += v` is a write where `x` is a NumPy array in plain Python; elsewhere it stays `x = x + v`
     for change in AUGMENTED.values():
         setattr(_Tracer, f"__{change.__name__}__", _in_place(change))
+    # a Python integer that does not fit into the other operand is an error of NumPy's
+    for name in operands.OPERATORS:
+        setattr(_Tracer, name, operands.checked(getattr(_Tracer, name)))
     constants.install()
 
 
