@@ -29,6 +29,7 @@ import jax.numpy as jnp
 
 from d2s.backends.lax import channels, origins, sites
 from d2s.backends.lax.casts import fail_where, is_integer, refuse, to_float, weak
+from d2s.backends.lax.operands import require_fitting
 from d2s.backends.lax.origins import ARRAY, NUMPY, PYTHON, PYTHON_KINDS
 from d2s.backends.lax.provenance import needing
 from d2s.backends.lax.regions import is_traced
@@ -110,6 +111,8 @@ def is_of_jax(code: types.CodeType) -> bool:
 
 def _apply(op: Operator, one: Any, other: Any, own: Operator) -> Any:
     kinds = _number_kind(one), _number_kind(other)
+    if ARRAY in kinds or NUMPY in kinds:
+        require_fitting(one, other)
     if ARRAY in kinds:
         return own(one, other)
     if NUMPY in kinds:
