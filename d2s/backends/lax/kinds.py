@@ -10,7 +10,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from d2s.backends.lax import channels, sites
+from d2s.backends.lax import aliases, channels, sites
 from d2s.backends.lax.dtypes import NUMBERS
 from d2s.backends.lax.origins import ARRAY, NUMPY, kind_of
 from d2s.backends.lax.provenance import needing
@@ -116,7 +116,8 @@ def attribute(lookup: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
             if channels.current() is None:
                 raise
             text, kind = str(error), kind_of(value)
-        if kind is None or hasattr(kind, name):
+        is_numpy = kind is NUMPY or aliases.may_be_numpy(value)
+        if kind is None or is_numpy or hasattr(kind, name):
             raise NotInGraph(text)
         raise missing(kind, name)
 
