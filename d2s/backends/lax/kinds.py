@@ -10,7 +10,9 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from d2s.backends.lax import aliases, channels, sites
+import numpy as np
+
+from d2s.backends.lax import channels, sites
 from d2s.backends.lax.dtypes import NUMBERS
 from d2s.backends.lax.origins import ARRAY, NUMPY, kind_of
 from d2s.backends.lax.provenance import needing
@@ -116,8 +118,9 @@ def attribute(lookup: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
             if channels.current() is None:
                 raise
             text, kind = str(error), kind_of(value)
-        is_numpy = kind is NUMPY or aliases.may_be_numpy(value)
-        if kind is None or is_numpy or hasattr(kind, name):
+        # in plain Python an array may be one of NumPy's, which has attributes of its own
+        may_be = (kind, np.ndarray) if kind not in NUMBERS else (kind,)
+        if kind is None or any(hasattr(one, name) for one in may_be):
             raise NotInGraph(text)
         raise missing(kind, name)
 
