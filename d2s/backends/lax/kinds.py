@@ -17,6 +17,7 @@ from d2s.backends.lax.dtypes import NUMBERS
 from d2s.backends.lax.origins import ARRAY, NUMPY, kind_of
 from d2s.backends.lax.provenance import needing
 from d2s.backends.lax.regions import NotInGraph, is_traced
+from d2s.backends.lax.sequences import Fresh, Sequence
 from d2s.backends.lax.texts import Text
 from d2s.errors import StagingError
 
@@ -40,9 +41,21 @@ def _refused(what: str, fix: str) -> StagingError:
     return StagingError(what, code="D2S020", site=sites.where(), fix=fix)
 
 
-def isinstance_(value: Any, wanted: Any) -> bool:
+def _stood_for(value: Any) -> type | None:
+    """The type in plain Python of what an object of d2s's stands for; None for other values."""
     if isinstance(value, Text):
-        return issubclass(str, wanted)
+        return str
+    if not isinstance(value, Sequence | Fresh):
+        return None
+    if value.kind is None:
+        raise _refused("what kind of iterator this is", "the loop over it by itself")
+    return value.kind
+
+
+def isinstance_(value: Any, wanted: Any) -> bool:
+    stood_for = _stood_for(value)
+    if stood_for is not None:
+        return issubclass(stood_for, wanted)
     if not is_traced(value):
         return isinstance(value, wanted)
     answers = {kind: issubclass(kind, wanted) for kind in _CANDIDATES}
@@ -69,8 +82,9 @@ def _classes(wanted: Any) -> list[Any]:
 def type_(*args: Any, **kwargs: Any) -> Any:
     if len(args) == 1 and is_traced(args[0]):
         return _asked(args[0])
-    if len(args) == 1 and isinstance(args[0], Text):
-        return str
+    stood_for = _stood_for(args[0]) if len(args) == 1 else None
+    if stood_for is not None:
+        return stood_for
     return type(*args, **kwargs)
 
 
