@@ -2,8 +2,10 @@
 
 from d2s.api import convert as convert
 from d2s.api import do_not_convert as do_not_convert
+from d2s.api import exclude as exclude
 from d2s.api import explain as explain
 from d2s.api import generated as generated
+from d2s.api import include as include
 from d2s.api import set_cache as set_cache
 from d2s.api import to_code as to_code
 from d2s.api import to_static as to_static

@@ -7,7 +7,7 @@ import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
-from d2s import backends, conversion
+from d2s import backends, conversion, libraries
 from d2s.errors import boundary
 from d2s.options import Options, options
 from d2s.report import Report
@@ -166,6 +166,31 @@ def do_not_convert(function: F) -> F:
     """Leave a function alone wherever converted code calls it."""
     marked: F = conversion.skip(function)
     return marked
+
+
+@boundary
+def include(*packages: str | types.ModuleType) -> None:
+    """Convert the code of installed packages or modules where a graph calls it.
+
+    By their names: ``d2s.include("package", "other.module")``. Without it, code of libraries runs
+    as it is, which is right for all that does not branch on run-time values. Say it before graphs
+    are built: those that exist stay as they are. JAX and NumPy are what graphs are made of.
+    """
+    for package in packages:
+        libraries.choose(package, True)
+    conversion.decide_anew()
+
+
+@boundary
+def exclude(*packages: str | types.ModuleType) -> None:
+    """Leave the code of packages or modules alone where a graph calls it, your own as well.
+
+    The nearest name counts: ``d2s.include("package")`` and ``d2s.exclude("package.module")`` go
+    together in either order.
+    """
+    for package in packages:
+        libraries.choose(package, False)
+    conversion.decide_anew()
 
 
 @boundary

@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from d2s import emit, pipeline
 from d2s.errors import ConversionError, Error, Site
-from d2s.libraries import is_library_file
+from d2s.libraries import is_excluded, is_library_file
 from d2s.parser import Unit, parse, text_of
 from d2s.recursion import deep
 
@@ -29,6 +29,7 @@ _ORIGIN = "__d2s_origin__"
 _BOUND = "__d2s_bound__"
 #: attributes that d2s keeps on functions of the user's
 MARKS = (_CONVERTED, _BOUND)
+_MARKED = frozenset(MARKS)
 
 
 _FUTURE = functools.reduce(
@@ -75,6 +76,9 @@ class _Registry:
     def get(self, code: types.CodeType) -> Any:
         entry = self._entries.get(id(code))
         return None if entry is None else entry[1]
+
+    def clear(self) -> None:
+        self._entries.clear()
 
     def put(self, code: types.CodeType, value: object) -> None:
         key = id(code)
@@ -243,6 +247,8 @@ def why_not(function: Any) -> str:
         return "it is not plain Python"
     if getattr(function, _SKIP, False):
         return "it is marked with d2s.do_not_convert"
+    if is_excluded(code.co_filename):
+        return "d2s.exclude says so"
     if is_library_file(code.co_filename):
         return "it belongs to a library"
     if code.co_flags & RUNS_LATER:
@@ -278,6 +284,18 @@ def runs_as_it_is(function: types.FunctionType) -> str:
         if reason and not is_library_file(function.__code__.co_filename):
             _say_as_it_is(function, reason)
     return cast(str, reason)
+
+
+def decide_anew() -> None:
+    """Forget what was decided about functions: which of them are converted is another question now.
+
+    Graphs that are there stay as they are.
+    """
+    _as_is.clear()
+    for function in gc.get_objects():
+        if type(function) is types.FunctionType and not _MARKED.isdisjoint(function.__dict__):
+            for mark in MARKS:
+                function.__dict__.pop(mark, None)
 
 
 def _say_as_it_is(function: types.FunctionType, reason: str) -> None:

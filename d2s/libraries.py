@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import heapq
+import importlib.util
 import itertools
 import os
 import sys
@@ -11,6 +12,8 @@ import sysconfig
 import types
 from functools import cache
 from typing import Any
+
+from d2s.errors import wrong_option
 
 #: modules of array functions; the names given are the ones that take functions of the user's
 ARRAY_MODULES: dict[str, frozenset[str]] = {
@@ -123,13 +126,57 @@ _STANDARD = _folders("stdlib", "platstdlib")
 _INSTALLED = _folders("purelib", "platlib")
 _OWN = os.path.join(os.path.realpath(os.path.dirname(os.path.abspath(__file__))), "")
 _LIBRARY_FOLDERS = (*_STANDARD, *_INSTALLED, _OWN)
-_claimed: set[str] = set()
+#: files, and folders that end with a separator: whether the code in them is converted
+_chosen: dict[str, bool] = {}
+#: what graphs are made of: to convert it would change nothing but the graphs
+_OF_GRAPHS = frozenset({"d2s", "jax", "jaxlib", "numpy"})
 
 
 def claim(filename: str) -> None:
     """Convert the functions of this file although it is a library's."""
-    _claimed.add(os.path.realpath(filename))
-    is_library_file.cache_clear()
+    _choose(os.path.realpath(filename), True)
+
+
+def choose(package: str | types.ModuleType, is_converted: bool) -> None:
+    """Whether the code of a package or a module is converted where it is called."""
+    name = package.__name__ if isinstance(package, types.ModuleType) else package
+    if not isinstance(name, str):
+        raise wrong_option(f"{package!r} is no name of a package", 'a text: "package.module"')
+    if is_converted and name.partition(".")[0] in _OF_GRAPHS:
+        raise wrong_option(f"{name} is what graphs are made of, and is not converted", "other code")
+    places = _places(name)
+    if not places:
+        what = f"there is no package or module {name!r} with Python source"
+        raise wrong_option(what, "the name that is imported")
+    for place in places:
+        _choose(place, is_converted)
+
+
+def _places(name: str) -> list[str]:
+    """The folders of a package, or the file of a module; to find them imports what is around it."""
+    loaded = getattr(sys.modules.get(name), "__spec__", None)
+    try:
+        spec = loaded or importlib.util.find_spec(name)
+    except (ImportError, ValueError):
+        return []
+    if spec is None:
+        return []
+    if spec.submodule_search_locations is not None:
+        return [os.path.join(os.path.realpath(p), "") for p in spec.submodule_search_locations]
+    is_source = spec.origin is not None and spec.origin.endswith(".py")
+    return [os.path.realpath(spec.origin)] if is_source and spec.origin is not None else []
+
+
+def _choose(place: str, is_converted: bool) -> None:
+    _chosen[place] = is_converted
+    for known in (is_library_file, is_excluded, is_library_class):
+        known.cache_clear()
+
+
+def _choice(path: str) -> bool | None:
+    """What was said of a file: the nearest place counts."""
+    found = [p for p in _chosen if path == p or (p.endswith(os.sep) and path.startswith(p))]
+    return _chosen[max(found, key=len)] if found else None
 
 
 @cache
@@ -140,7 +187,20 @@ def is_library_file(filename: str) -> bool:
     if filename.startswith("<"):
         return False
     path = os.path.realpath(filename)
-    return path.startswith(_LIBRARY_FOLDERS) and path not in _claimed
+    return path.startswith(_LIBRARY_FOLDERS) and not _choice(path)
+
+
+@cache
+def is_excluded(filename: str) -> bool:
+    """Whether somebody said that the code of a file is not converted."""
+    return bool(_chosen) and _choice(os.path.realpath(filename)) is False
+
+
+def may_be_included(module: str | None) -> bool:
+    """Whether the code of a module is a library's that could be converted."""
+    file = getattr(sys.modules.get(module or ""), "__file__", None)
+    is_source = isinstance(file, str) and file.endswith(".py")
+    return is_source and (module or "").partition(".")[0] not in _OF_GRAPHS
 
 
 @cache

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from d2s import conversion
 from d2s.errors import ConversionError, a, hide_own_frames
-from d2s.libraries import is_library_file
+from d2s.libraries import claim, is_excluded, is_library_file, may_be_included
 from d2s.options import PLAIN, Options
 from d2s.recursion import deep
 
@@ -187,7 +187,9 @@ def parts(function: Any) -> tuple[types.FunctionType, tuple[Any, ...], dict[str,
         return _calling(function), (), {}
     if isinstance(function, types.FunctionType):
         if not conversion.is_made_by_d2s(function):
-            if _is_librarys(function):
+            if is_excluded(function.__code__.co_filename):
+                raise _is_excluded(function)
+            if _is_librarys(function) and not _is_handed_over(function):
                 raise _belongs_to_library(function)
             conversion.conversion_of(function)
         return function, (), {}
@@ -234,6 +236,31 @@ def _belongs_to_library(function: types.FunctionType) -> ConversionError:
         fix="a function of your own that calls it, such as lambda x: jax.grad(net)(x): d2s "
         "converts what you hand to it",
     )
+
+
+def _is_excluded(function: types.FunctionType) -> ConversionError:
+    return ConversionError(
+        f"{function.__module__} is not converted: d2s.exclude says so",
+        code="D2S001",
+        fix=f'd2s.include("{function.__module__}")',
+    )
+
+
+def _is_handed_over(function: types.FunctionType) -> bool:
+    """Whether a function of a library is one that its users call by name; it is converted then.
+
+    So is what else its module has, which it may call.
+    """
+    if not may_be_included(function.__module__):
+        return False
+    found: Any = sys.modules[function.__module__]
+    for name in function.__qualname__.split("."):
+        found = getattr(found, name, None)
+    if found is not function and inspect.unwrap(found) is not function:
+        return False
+    claim(function.__code__.co_filename)
+    conversion.decide_anew()
+    return not is_library_file(function.__code__.co_filename)
 
 
 def is_wrapper(function: Any) -> bool:

@@ -178,4 +178,9 @@ def is_python_bool(test: gast.expr) -> bool:
         return all(is_python_bool(value) for value in test.values)
     if isinstance(test, gast.List | gast.Tuple | gast.Dict | gast.Set):
         return True  # its truth is its length, whatever is in it
+    if isinstance(test, gast.Call):
+        # `is` that was converted already: which object a value is, is known or refused
+        function, symbols = test.func, [getattr(part, "value", None) for part in test.args[1::2]]
+        made = isinstance(function, gast.Attribute) and getattr(function.value, "generated", False)
+        return made and function.attr == "compare" and {*symbols} <= {"is", "is not"}
     return is_flag(test)

@@ -12,6 +12,8 @@ import hashlib
 import json
 import os
 import re
+import stat
+import struct
 import zipfile
 from collections.abc import Mapping
 from contextlib import suppress
@@ -23,10 +25,16 @@ from d2s.errors import Error
 VERSION = 1
 MANIFEST = "manifest.json"
 #: a manifest describes a function; more than this is no description
-_LONGEST = 1 << 28
+_LONGEST = 1 << 24
+#: items of a list or a dict in it, and in all of it
+_MOST, _ALL = 100_000, 1_000_000
+#: parts of a file
+_PARTS = 10_000
 _COMMENT = re.compile(rb"d2s (\d{1,9}) sha256:([0-9a-f]{64})\Z")
 #: no comment is longer
 _END = 100
+#: the end of a zip: signature, disks, numbers of entries, size and place of the directory, comment
+_ENDING = struct.Struct("<4s4H2LH")
 _CHUNK = 1 << 20
 Where = str | os.PathLike[str]
 
@@ -35,6 +43,12 @@ def write(path: Where, manifest: dict[str, Any], parts: Mapping[str, bytes]) -> 
     """Write all of it, or leave what was there before; where a link points to."""
     manifest = {**manifest, "checksums": {name: _sum(data) for name, data in parts.items()}}
     head = json.dumps(manifest, indent=1, allow_nan=False).encode()
+    if len(head) > _LONGEST or not _is_description(head, json.loads(head)):
+        raise Error(
+            "there are too many arrays or other values to describe them in a file",
+            code="D2S060",
+            fix="fewer and larger ones: jnp.stack of arrays that are alike",
+        )
     target = Path(os.path.realpath(path))
     # in the same folder: only there a rename is one step
     beside = target.with_name(f".{target.name}.{os.getpid()}.{os.urandom(4).hex()}")
@@ -71,14 +85,30 @@ def _fill(file: BinaryIO, parts: Mapping[str, bytes]) -> None:
 def read(path: Where) -> tuple[dict[str, Any], dict[str, bytes]]:
     """The manifest and the parts of a file that is exactly what was written."""
     try:
-        with open(path, "rb") as file:
+        with _opened(path) as file:
             size = _checked_size(file, path)
             with zipfile.ZipFile(file) as archive:
                 return _checked(archive, size, path)
-    except (zipfile.BadZipFile, ValueError, NotImplementedError, RuntimeError, EOFError) as error:
+    except (
+        zipfile.BadZipFile,
+        ValueError,
+        NotImplementedError,
+        RuntimeError,
+        EOFError,
+        struct.error,
+    ) as error:
         if isinstance(error, Error):
             raise
         raise broken(path, f"it is no whole file of d2s's ({error})") from None
+
+
+def _opened(path: Where) -> BinaryIO:
+    """A file on a disk: others have no end, or wait for somebody who writes."""
+    number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    if not stat.S_ISREG(os.fstat(number).st_mode):
+        os.close(number)
+        raise broken(path, "it is no file on a disk, but a folder, a pipe or a device")
+    return open(number, "rb")
 
 
 def _checked_size(file: BinaryIO, path: Where) -> int:
@@ -97,6 +127,11 @@ def _checked_size(file: BinaryIO, path: Where) -> int:
         )
     if _sum_of(file, size - len(found[0])) != found[2].decode():
         raise broken(path, "it was altered")
+    # how many parts there are stands before the comment; more than fit there is more than we write
+    file.seek(max(size - len(found[0]) - _ENDING.size, 0))
+    *_, count, _, _, _ = _ENDING.unpack(file.read(_ENDING.size))
+    if count > _PARTS:
+        raise broken(path, "its parts are not those that d2s writes")
     return size
 
 
@@ -115,7 +150,10 @@ def _checked(
     if MANIFEST not in by_name or by_name[MANIFEST].file_size > _LONGEST:
         raise broken(path, "it has no manifest")
     try:
-        manifest = json.loads(archive.read(MANIFEST))
+        head = archive.read(MANIFEST)
+        manifest: Any = json.loads(head) if head.count(b",") < _ALL else None
+        if not _is_description(head, manifest):
+            raise ValueError
         checksums = dict(manifest["checksums"])
     except (ValueError, KeyError, TypeError, RecursionError):
         raise broken(path, "its manifest cannot be read") from None
@@ -126,6 +164,18 @@ def _checked(
         if _sum(data) != checksums[name]:
             raise broken(path, f"{name!r} in it was altered")
     return manifest, parts
+
+
+def _is_description(head: bytes, manifest: Any) -> bool:
+    """Whether a manifest has no more in it than a function could need."""
+    stack = [manifest]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, dict | list):
+            if len(part) > _MOST:
+                return False
+            stack.extend(part.values() if isinstance(part, dict) else part)
+    return head.count(b",") < _ALL
 
 
 def _sum_of(file: BinaryIO, length: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import time
 import zipfile
 
 import jax
@@ -277,3 +278,94 @@ def test_wide_types_need_the_setting(tmp_path):
 def test_a_part_larger_than_the_file_is_not_read(monkeypatch, whole, tmp_path):
     monkeypatch.setattr(archive, "_LONGEST", 10)
     refused(whole)
+
+
+def test_what_is_no_file_on_a_disk(tmp_path):
+    """Refused at once: a device has no end, and a pipe waits for somebody who writes."""
+    pipe = tmp_path / "pipe.d2s"
+    os.mkfifo(pipe)
+    folder = tmp_path / "folder.d2s"
+    folder.mkdir()
+    link = tmp_path / "link.d2s"
+    link.symlink_to("/dev/zero")
+    for path in ("/dev/zero", "/dev/null", pipe, folder, link):
+        assert "no file on a disk" in refused(path)
+
+
+MANY = 300_000
+FORGED = {
+    "results": lambda m: m["methods"][0].update(result=["tuple", [["out", 0]] * MANY]),
+    "fields": lambda m: m["methods"][0].update(
+        result=["named", "T", [f"f{n}" for n in range(MANY)], [["out", 0]] * MANY]
+    ),
+    "inputs": lambda m: m["methods"][0].update(inputs=m["methods"][0]["inputs"][:1] * MANY),
+    "failures": lambda m: m["methods"][0].update(failures=[[{}, []]] * MANY),
+    "writes": lambda m: m["methods"][0].update(writes=[["w", ["out", 0]]] * MANY),
+    "checksums": lambda m: m.update(checksums={f"a{n}": "" for n in range(MANY)}),
+    "in several lists": lambda m: m.update(junk=[[0] * 90_000 for _ in range(20)]),
+    "a sum": lambda m: m["methods"][0].update(result=["size", "+".join(["b"] * MANY)]),
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_manifests_of_very_many_items(name, whole, tmp_path):
+    path = with_manifest(whole, tmp_path / "forged.d2s", FORGED[name])
+    before = time.process_time()
+    refused(path)
+    assert time.process_time() - before < 5
+
+
+def test_files_of_very_many_parts(whole, tmp_path):
+    path = tmp_path / "many.d2s"
+    with zipfile.ZipFile(path, "w") as file:
+        for name, data in parts_of(whole).items():
+            file.writestr(name, data)
+        for n in range(20_000):
+            file.writestr(str(n), b"")
+    refused(sealed(path))
+
+
+def test_functions_that_no_manifest_can_describe(tmp_path):
+    with pytest.raises(d2s.Error) as caught:
+        d2s.save(lambda x: (x, list(range(200_000))), tmp_path / "long.d2s", "f32[]")
+    assert caught.value.code == "D2S060"
+    assert not list(tmp_path.iterdir())
+
+
+LATE = {
+    "line of no number": lambda m: failure(m).update(site=["f.py", "a", "f", 0, 0]),
+    "line beyond all": lambda m: failure(m).update(site=["f.py", 10**30, "f", 0, 0]),
+    "function of no name": lambda m: failure(m).update(site=["f.py", 1, "a\0", 0, 0]),
+    "state that is not there": lambda m: m["methods"][0]["writes"][0].__setitem__(0, "no"),
+    "part of an argument": lambda m: m["methods"][0]["arguments"][0].__setitem__(1, "x"),
+    "values of a message": lambda m: failure(m).update(args=["list", 0, [["later", 99]]]),
+    "format of a message": lambda m: failure(m).update(
+        args=["list", 0, [["text", [["field", ["later", 0], "r", "q{"]]]]]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LATE)
+def test_what_would_fail_in_a_call(name, whole, tmp_path):
+    path = with_manifest(whole, tmp_path / "late.d2s", LATE[name])
+    with pytest.raises(d2s.Error) as caught:
+        loaded = d2s.load(path)
+        for x in (jnp.ones(3), -jnp.ones(3), jnp.full(3, 1e6)):
+            loaded.step(x=x)
+    assert caught.value.code in ("D2S061", "D2S032")
+
+
+def test_graphs_that_xla_cannot_read(whole, tmp_path):
+    """Every such file is refused when it is loaded, or when it is called; some run all the same."""
+    parts = parts_of(whole)
+    graph = parts["methods/0.stablehlo"]
+    codes = set()
+    for place in range(100, len(graph), len(graph) // 25):
+        data = bytearray(graph)
+        data[place] ^= 0x55
+        path = rewritten(tmp_path / "graph.d2s", {**parts, "methods/0.stablehlo": bytes(data)})
+        try:
+            d2s.load(path).step(jnp.ones(3))
+        except d2s.Error as error:
+            codes.add(error.code)
+    assert "D2S061" in codes and codes <= {"D2S061", "D2S062", "D2S032"}

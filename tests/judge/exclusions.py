@@ -24,6 +24,7 @@ TESTS: dict[str, str] = {
     "test.test_funcattrs.FunctionPropertiesTest.test___builtins__": "cells of the function",
     "test.test_funcattrs.FunctionPropertiesTest.test___closure__": "cells of the function",
     "test.test_patma.TestTracing.*": "sys.settrace",
+    "test.test_positional_only_arg.*.test_annotations_constant_fold": "bytecode of `is`",
     "test.test_raise.TestTracebackType.test_attrs": "frames of the function itself",
     "test.test_super.TestSuper.test_obscure_super_errors": "cells and parameters super() looks up",
     "test.test_traceback.*_stack": "frames of the caller",

@@ -102,7 +102,7 @@ def test_exclusions_have_reasons_and_are_few() -> None:
 
 
 def test_a_claimed_file_is_no_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(libraries, "_claimed", set())
+    monkeypatch.setattr(libraries, "_chosen", {})
     assert libraries.is_library_file(unittest.__file__)
     libraries.claim(unittest.__file__)
     assert not libraries.is_library_file(unittest.__file__)

@@ -11,12 +11,12 @@ import sys
 from typing import Any
 
 from d2s.backends.lax import channels
-from d2s.backends.lax.arithmetic import is_of_jax
 from d2s.backends.lax.casts import refuse
 from d2s.backends.lax.origins import ARRAY, PYTHON, kind_of
 from d2s.backends.lax.provenance import needing
+from d2s.backends.lax.questions import is_of_jax
 from d2s.backends.lax.trees import leaves
-from d2s.libraries import is_library_file, takes_functions, takes_numbers_as_arrays
+from d2s.libraries import is_of_d2s, takes_functions, takes_numbers_as_arrays
 
 
 def install(tracer: Any) -> None:
@@ -46,9 +46,8 @@ def install(tracer: Any) -> None:
 def _is_asked_from_outside(frame: Any) -> bool:
     if channels.current() is None:
         return False
-    code = frame.f_code
-    is_of_d2s = frame.f_globals.get("__package__", "").partition(".")[0] == "d2s"
-    return not (is_of_d2s and is_library_file(code.co_filename)) and not is_of_jax(code)
+    asker = frame.f_code.co_filename
+    return not (is_of_d2s(asker) or is_of_jax(asker))
 
 
 def refuse_numbers(function: Any, values: Any) -> None:

@@ -17,9 +17,7 @@ from __future__ import annotations
 
 import math
 import operator
-import os
 import sys
-import types
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -32,6 +30,7 @@ from d2s.backends.lax.casts import fail_where, is_integer, refuse, to_float, wea
 from d2s.backends.lax.operands import require_fitting
 from d2s.backends.lax.origins import ARRAY, NUMPY, PYTHON, PYTHON_KINDS
 from d2s.backends.lax.provenance import needing
+from d2s.backends.lax.questions import is_of_jax
 from d2s.backends.lax.regions import is_traced
 from d2s.errors import NumberInDoubt
 
@@ -72,7 +71,7 @@ def install(tracer: Any) -> None:
 
 def _binary(op: Operator, own: Operator, swapped: bool) -> Operator:
     def apply(self: Any, other: Any) -> Any:
-        if channels.current() is None or is_of_jax(sys._getframe(1).f_code):
+        if channels.current() is None or is_of_jax(sys._getframe(1).f_code.co_filename):
             return own(self, other)
         if swapped:
             return _apply(op, other, self, lambda a, b: own(b, a))
@@ -84,7 +83,7 @@ def _binary(op: Operator, own: Operator, swapped: bool) -> Operator:
 
 def _unary(op: Operator, own: Operator) -> Operator:
     def apply(self: Any) -> Any:
-        if channels.current() is None or is_of_jax(sys._getframe(1).f_code):
+        if channels.current() is None or is_of_jax(sys._getframe(1).f_code.co_filename):
             return own(self)
         kind = origins.kind_of(self)
         if kind is ARRAY:
@@ -98,15 +97,6 @@ def _unary(op: Operator, own: Operator) -> Operator:
 
     apply.__name__ = apply.__qualname__ = op.__name__
     return apply
-
-
-_JAX = os.path.join(os.path.dirname(os.path.abspath(jax.__file__)), "")
-
-
-@cache
-def is_of_jax(code: types.CodeType) -> bool:
-    """Whether code is JAX's own, to which every number of a graph is an array."""
-    return code.co_filename.startswith(_JAX)
 
 
 def _apply(op: Operator, one: Any, other: Any, own: Operator) -> Any:

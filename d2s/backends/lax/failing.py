@@ -413,12 +413,16 @@ class _Raiser:
 
 def check(code: int, payload: dict[int, list[Any]], failures: Failures) -> None:
     """Raise the failure of a code, at the user's line."""
-    if code == 0:
-        return
+    if code != 0:
+        raise_at(made_of(code, payload, failures), failures.all[code - 1][0].site)
+
+
+def made_of(code: int, payload: dict[int, list[Any]], failures: Failures) -> BaseException:
+    """The exception that a code stands for."""
     failure, weak = failures.all[code - 1]
     values = payload.get(code, [])
     quotes = [texts.shown(value, is_number) for value, is_number in zip(values, weak, strict=True)]
-    raise_at(failure.make(quotes), failure.site)
+    return failure.make(quotes)
 
 
 def raise_at(error: BaseException, site: Site) -> None:

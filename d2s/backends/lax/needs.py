@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import linecache
 import re
+import sys
 import types
 from typing import Any
 
 from d2s.backends.lax import sites
 from d2s.conversion import RUNS_LATER, is_made_code
 from d2s.errors import Error, IntegerOverflow, Site, StagingError
+from d2s.libraries import is_library_file, may_be_included
 
 
 def needs_value(error: Exception) -> Error:
@@ -73,10 +75,17 @@ def needs_truth(function: Any, reason: str, error: BaseException) -> StagingErro
         f"{whole} needs the truth of a run-time value; d2s did not convert it: {reason}",
         code="D2S021",
         site=site,
-        fix=f"`@d2s.convert` above the definition of {name}, if it is plain Python"
+        fix=_how_to_convert(function, name)
         if hasattr(function, "__qualname__")
         else "d2s.convert(f) in place of each function f of yours that it holds",
     )
+
+
+def _how_to_convert(function: Any, name: str) -> str:
+    module = getattr(function, "__module__", None) or ""
+    if may_be_included(module) and is_library_file(sys.modules[module].__file__ or ""):
+        return f'd2s.include("{module.partition(".")[0]}"), if it is plain Python'
+    return f"`@d2s.convert` above the definition of {name}, if it is plain Python"
 
 
 def _is_called_by(function: Any, code: types.CodeType) -> bool:

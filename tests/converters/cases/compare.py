@@ -91,3 +91,18 @@ def f(a, b, c):
 
 def f(a, b, c):
     return (d2s.compare(a, 'is', b), d2s.compare(a, 'is', 3), d2s.compare(a, 'is', b, 'is not', lambda: c))
+
+
+# case: what such an identity decides stays Python
+
+def f(a, b):
+    if a is b:
+        a = 1
+    return not (a is b), 1 if a is b else 2
+
+# output
+
+def f(a, b):
+    if d2s.compare(a, 'is', b):
+        a = 1
+    return (not d2s.compare(a, 'is', b), 1 if d2s.compare(a, 'is', b) else 2)

@@ -97,7 +97,7 @@ def loaded(tree: Json) -> Failures:
 
 def _loaded(tree: Json) -> Failure:
     kind = _kind(*tree["class"])
-    site = Site(*tree["site"])
+    site = _place(*tree["site"])
     cause = _linked(tree["cause"])
     if tree["error"] is not None and issubclass(kind, Error):
         what, fix, code = tree["error"]
@@ -108,6 +108,14 @@ def _loaded(tree: Json) -> Failure:
     made = Failure(kind, tuple(_value(tree["args"])), site, cause, *held, hides)
     made.context = cause if tree["context"] == tree["cause"] else _linked(tree["context"])
     return made
+
+
+def _place(name: Any, line: Any, function: Any, column: Any, end: Any) -> Site:
+    """A place in a source: what Python takes for one."""
+    numbers = [int(n) for n in (line, column, end)]
+    if not all(-1 <= n < 1 << 24 for n in numbers) or "\0" in str(name) + str(function):
+        raise ValueError("a line that there is not")
+    return Site(str(name), numbers[0], str(function), *numbers[1:])
 
 
 def _linked(tree: Json) -> Any:

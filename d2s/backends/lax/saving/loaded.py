@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 import re
 import types
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import jax
@@ -14,6 +15,7 @@ import jax.numpy as jnp
 
 from d2s.backends.lax import channels, failing
 from d2s.backends.lax.dtypes import Type, cast, own_text
+from d2s.backends.lax.regions import is_tracer_error
 from d2s.backends.lax.results import outside
 from d2s.backends.lax.saving import exceptions, outcomes
 from d2s.backends.lax.saving.arguments import Arguments, Wanted, spec_of
@@ -22,6 +24,9 @@ from d2s.backends.lax.saving.outcomes import Ended
 from d2s.backends.lax.sites import here
 from d2s.deploy.trees import Json, made
 from d2s.errors import Error, hide_own_frames
+
+#: what a description that describes something else ends with
+_BROKEN = (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError)
 
 
 class Loaded:
@@ -148,6 +153,8 @@ class Method:
         #: all that is in the state, which other methods may read
         self._known = known
         self._weak = [bool(weak) for _, _, weak in tree["outputs"]]
+        if not {*self._reads, *(str(name) for name, _ in tree["writes"])} <= known:
+            raise ValueError("a part of the state that is not there")
         self._failures = exceptions.loaded(tree["failures"])
         self._numbers = {int(n) for n in tree["numbers"]}
         if any(not 0 < n <= len(self._failures.all) for n in self._numbers):
@@ -171,8 +178,7 @@ class Method:
 
     def __call__(self, owner: Loaded, *args: Any, **kwargs: Any) -> Any:
         try:
-            leaves, owners = self._arguments.leaves(args, kwargs)
-            call = Ended(self._outs(owner.state, leaves), owners, self._arguments.sizes(leaves))
+            call = self._ended(owner.state, args, kwargs)
             if self._writes:
                 twins = channels.twins()
                 inside = twins is not None and twins.number(owner.state) is not None
@@ -187,10 +193,36 @@ class Method:
 
     def functional(self, state: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
         """The result and the new state."""
-        leaves, owners = self._arguments.leaves(args, kwargs)
-        call = Ended(self._outs(state, leaves), owners, self._arguments.sizes(leaves))
+        call = self._ended(state, args, kwargs)
         new = {**state, **{name: value(call) for name, value in self._writes}}
         return self._finish(call), new
+
+    def _ended(
+        self, state: Mapping[str, Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> Ended:
+        with self._believed():
+            leaves, owners = self._arguments.leaves(args, kwargs)
+            sizes = self._arguments.sizes(leaves)
+        return Ended(self._outs(state, leaves), owners, sizes)
+
+    @contextmanager
+    def _believed(self) -> Iterator[None]:
+        """What is done here is as right as what the file says of itself."""
+        try:
+            yield
+        except _BROKEN as error:
+            if is_tracer_error(error):
+                raise
+            raise self._broken(error) from None
+
+    def _broken(self, error: BaseException) -> Error:
+        first = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        return Error(
+            f"{self.name} cannot be run: its file was altered, or is none of d2s's ({first})",
+            code="D2S061",
+            site=here(),
+            fix="a whole file that d2s.save has written",
+        )
 
     def _outs(self, state: Mapping[str, Any], leaves: list[Any]) -> list[Any]:
         held = self._held(state)
@@ -216,9 +248,15 @@ class Method:
                 fix="jax.grad, jax.vjp, or the static function itself",
             ) from None
         except ValueError as error:
+            if "was exported for" in str(error):
+                raise self._other_devices() from None
             if "refining shapes" not in str(error):
                 raise
             raise self._refused_shape(error.__cause__ or error) from None
+        except (KeyError, jax.errors.JaxRuntimeError) as error:
+            if isinstance(error, KeyError) or str(error).startswith("INVALID_ARGUMENT"):
+                raise self._broken(error) from None  # XLA cannot make anything of the graph
+            raise
         return outs
 
     def _held(self, state: Mapping[str, Any]) -> list[Any]:
@@ -238,19 +276,24 @@ class Method:
         ]
 
     def _finish(self, call: Ended) -> Any:
-        for change in self._changes:
-            change(call)
+        with self._believed():
+            for change in self._changes:
+                change(call)
         if self._has_code:
             self._check(call.outs)
-        return self._build(call)
+        with self._believed():
+            return self._build(call)
 
     def _check(self, outs: list[Any]) -> None:
         code, rest = outs[self._count], iter(outs[self._count + 1 :])
         payload = {n: [next(rest) for _ in range(count)] for n, count in self._quoted}
         if isinstance(code, jax.core.Tracer):
             failing.report(code, payload, self._numbers, self._failures)
-        else:
-            failing.check(int(code), payload, self._failures)
+        elif int(code) != 0:
+            with self._believed():
+                failure, _ = self._failures.all[int(code) - 1]
+                error = failing.made_of(int(code), payload, self._failures)
+            failing.raise_at(error, failure.site)
 
     def _run(self, constants: list[Any], held: list[Any], leaves: list[Any]) -> list[Any]:
         """Traced for each new type of arguments: there is the time to look at them."""
@@ -286,6 +329,14 @@ class Method:
             code="D2S032",
             site=here(),
             fix=f"arguments that keep to its constraints: {known}",
+        )
+
+    def _other_devices(self) -> Error:
+        return Error(
+            f"{self.name} was saved for {self.exported.nr_devices} devices",
+            code="D2S062",
+            site=here(),
+            fix="arguments on as many devices, or a function saved for these",
         )
 
     def _refuse_platform(self) -> None:

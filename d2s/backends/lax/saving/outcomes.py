@@ -13,6 +13,9 @@ from d2s.backends.lax.dtypes import Type, cast, is_symbolic
 from d2s.backends.lax.results import outside
 from d2s.deploy.trees import Json, made
 
+#: letters of what is computed from named dimensions
+_LONGEST = 10_000
+
 
 class Ended(NamedTuple):
     """A call that ended; what is made of it gets this."""
@@ -42,6 +45,8 @@ def leaves(
 
     def size(text: str) -> Any:
         expression: Any
+        if len(text) > _LONGEST:
+            raise ValueError("a named dimension that is none")
         (expression,) = jax.export.symbolic_shape(text)
         if not is_symbolic(expression) or not {*expression._get_vars()} <= names:
             raise ValueError("a named dimension that is not there")
