@@ -273,7 +273,7 @@ def entered(
             yield scope
             raise_refused()
     except (Exception, Halt) as error:
-        if scope.refused is None or isinstance(error, Error):
+        if scope.refused is None or scope.refused is error or isinstance(error, Error):
             raise
         raise scope.refused from error  # whoever caught it has raised something else instead
     finally:

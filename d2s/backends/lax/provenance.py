@@ -49,6 +49,8 @@ def _behind(values: Iterable[Any], inputs: tuple[Any, ...]) -> frozenset[int] | 
         frame = getattr(tracer._trace, "frame", None)
         if frame is None or not hasattr(frame, "tracing_eqns"):
             return None  # of a transformation
+        if not isinstance(_variable(tracer), Var):
+            continue  # a constant of the graph
         reached = _reached(frame, _variable(tracer))
         found |= {positions[id(var)] for var in reached if id(var) in positions}
         own = {id(var) for var in frame.invars} - positions.keys()
