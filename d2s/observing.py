@@ -153,10 +153,17 @@ def _assigned(statement: gast.stmt) -> list[str]:
         heads = [item.optional_vars for item in statement.items if item.optional_vars]
     elif isinstance(statement, gast.Expr):
         heads = [statement.value]
-    stored = [
-        n.id for n in own_nodes(heads) if isinstance(n, gast.Name) and isinstance(n.ctx, gast.Store)
-    ]
-    return list(dict.fromkeys(stored))
+    stored = [n for n in own_nodes(heads) if isinstance(getattr(n, "ctx", None), gast.Store)]
+    # `x[i] = v` changes what the name has
+    names = [_base(node) for node in stored]
+    return [name for name in dict.fromkeys(names) if name]
+
+
+def _base(target: gast.AST) -> str:
+    """The name that a target is about; none for an attribute."""
+    while isinstance(target, gast.Subscript):
+        target = target.value
+    return target.id if isinstance(target, gast.Name) else ""
 
 
 def _tell(names: Iterable[str], at: gast.AST) -> list[gast.stmt]:

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from d2s import record
-from d2s.backends.lax import channels, sites
+from d2s.backends.lax import aliases, channels, sites
 from d2s.backends.lax.blame import CONDITION, POSITION, target_names, user_block
 from d2s.backends.lax.dtypes import is_dynamic, type_of
 from d2s.backends.lax.places import Slot
-from d2s.backends.lax.trees import Filler, Joined, Leaf, Out, children
+from d2s.backends.lax.trees import Filler, Joined, Known, Out, children
+from d2s.backends.lax.trips import Hole
 from d2s.backends.lax.watch import Watch
 from d2s.record import Carried, Note
 from d2s.values import Maybe, Unbound
@@ -35,7 +36,8 @@ def branch(
             became, why = "no branch", f"{why}, but both sides do the same"
         elif became == "lax.select":
             why = f"{why}; both values are there"
-        values = [value] if len(names) == 1 else value if names else []
+        several = value if isinstance(value, tuple | list) else []  # an array may be taken apart
+        values = [value] if len(names) == 1 else several if names else []
         found = carried(names, values, sides=2) + carried(labels, contents, sides=2)
         note(became, why, found)
     elif sites.where().text.lstrip().startswith(("assert", "d2s.assert_")):
@@ -80,9 +82,13 @@ def _shown(value: Any, side: int | None) -> str:
     if isinstance(value, Out):
         # a side that is joined of sides itself shows what it came to
         return str(value.type)
-    if isinstance(value, Leaf):
-        init = getattr(value, "init", None)
-        return "no value" if isinstance(init, Filler) else str(type_of(init))
+    if isinstance(value, Known):
+        return type(value.origin).__name__
+    if isinstance(value, Hole):
+        if isinstance(value.init, Filler):
+            return "no value"
+        # one that was written in the loop must not be looked at any more
+        return str(value.type if aliases.written_at(value.init) else type_of(value.init))
     if is_dynamic(value) and type(value) not in (bool, int, float, complex):
         return str(type_of(value))
     parts = children(value)

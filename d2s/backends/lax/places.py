@@ -313,8 +313,11 @@ def path_to(owner: Any, roots: Iterable[tuple[str, Any]], is_known: Callable[[An
             return f"{path}." if isinstance(owner, SlotAttributes) else path
         if attributes is wanted:
             return f"{path}."
-        if isinstance(value, list | tuple | deque):
-            queue += [(f"{path}[{n}]", part) for n, part in enumerate(value)]
+        kind = next((k for k in (list, tuple, deque) if isinstance(value, k)), None)
+        if kind is not None:
+            # as it is: a list that stands for another one refuses to be read
+            parts: Iterable[Any] = kind.__iter__(value)
+            queue += [(f"{path}[{n}]", part) for n, part in enumerate(parts)]
         elif isinstance(value, dict):
             queue += [(f"{path}[{key!r}]", part) for key, part in value.items()]
         elif type(attributes) is dict and not callable(value):
