@@ -19,6 +19,7 @@ from typing import Any
 import jax
 
 from d2s.backends.lax import channels, sites
+from d2s.backends.lax.origins import ARRAY, kind_of
 from d2s.backends.lax.provenance import needing
 from d2s.backends.lax.trees import leaves
 from d2s.conversion import is_made_code
@@ -58,11 +59,24 @@ def kept(ask: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return ask(self, *args, **kwargs)
         except Exception as error:
-            if channels.current() is not None and not (_is_by_jax() or _is_by_debugger()):
+            if channels.current() is None or _is_by_jax() or _is_by_debugger():
+                raise
+            if isinstance(error, jax.errors.JAXTypeError):
                 channels.refuse(error)
+            elif kind_of(self) is not ARRAY:  # it is no number of Python's to JAX: a bool has none
+                raise channels.refuse(needing(_needed(), self)) from error
             raise
 
     return answer
+
+
+def _needed() -> Error:
+    return StagingError(
+        "a run-time value is needed as a Python value here",
+        code="D2S020",
+        site=sites.where(),
+        fix="array operations on it, or a Python number as argument, which becomes static",
+    )
 
 
 def _asker() -> types.FrameType | None:
@@ -79,6 +93,12 @@ def _is_by_jax() -> bool:
     while frame is not None and is_standard_file(frame.f_code.co_filename):
         frame = frame.f_back
     return frame is not None and is_of_jax(frame.f_code.co_filename)
+
+
+def is_asked_by_us(frame: types.FrameType) -> bool:
+    """Whether code of d2s's or of JAX's asks, which looks at values of all kinds."""
+    name = frame.f_code.co_filename
+    return is_of_jax(name) or (is_of_d2s(name) and not is_made_code(frame.f_code))
 
 
 def is_of_jax(filename: str) -> bool:
