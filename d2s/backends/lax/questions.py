@@ -19,7 +19,6 @@ from typing import Any
 import jax
 
 from d2s.backends.lax import channels, sites
-from d2s.backends.lax.origins import ARRAY, kind_of
 from d2s.backends.lax.provenance import needing
 from d2s.backends.lax.trees import leaves
 from d2s.conversion import is_made_code
@@ -63,9 +62,9 @@ def kept(ask: Callable[..., Any]) -> Callable[..., Any]:
                 raise
             if isinstance(error, jax.errors.JAXTypeError):
                 channels.refuse(error)
-            elif kind_of(self) is not ARRAY:  # it is no number of Python's to JAX: a bool has none
-                raise channels.refuse(needing(_needed(), self)) from error
-            raise
+                raise
+            # to JAX a bool, or an array of NumPy's, has no number; to Python it may have
+            raise channels.refuse(needing(_needed(), self)) from error
 
     return answer
 

@@ -140,8 +140,20 @@ def of(value: Any, how: str = "", spec: str = "") -> Text:
     """The text of something with run-time values, which nobody can change afterwards."""
     text = Text((Field(_copied(value), how, spec),))
     _refuse_doubtful(text.parts[0])
-    str(sample(text))  # a format that does not fit fails here, as it does in Python
+    try:
+        str(sample(text))  # a format that does not fit fails here, as it does in Python
+    except (TypeError, ValueError) as error:
+        if how == "%" and _has_shown(text.parts[0].value):
+            raise unknown() from error  # Python's message names the class of the value
+        raise
     return text
+
+
+def _has_shown(value: Any) -> bool:
+    parts = children(value)
+    return isinstance(value, Shown) or (
+        parts is not None and any(_has_shown(part) for _, part in parts[0])
+    )
 
 
 def _copied(value: Any) -> Any:
