@@ -275,7 +275,8 @@ def entered(
     except (Exception, Halt) as error:
         if scope.refused is None or scope.refused is error or isinstance(error, Error):
             raise
-        raise scope.refused from error  # whoever caught it has raised something else instead
+        # whoever caught it has raised something else instead, which is no cause of it
+        raise scope.refused from scope.refused.__cause__
     finally:
         _stack.scopes.pop()
         _stack.loops -= carries

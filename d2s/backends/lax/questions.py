@@ -58,11 +58,24 @@ def kept(ask: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return ask(self, *args, **kwargs)
         except Exception as error:
-            if channels.current() is not None and not (_is_by_jax() or _is_by_debugger()):
+            if channels.current() is None or _is_by_jax() or _is_by_debugger():
+                raise
+            if isinstance(error, jax.errors.JAXTypeError):
                 channels.refuse(error)
-            raise
+                raise
+            # to JAX a bool, or an array of NumPy's, has no number; to Python it may have
+            raise channels.refuse(needing(_needed(), self)) from error
 
     return answer
+
+
+def _needed() -> Error:
+    return StagingError(
+        "a run-time value is needed as a Python value here",
+        code="D2S020",
+        site=sites.where(),
+        fix="array operations on it, or a Python number as argument, which becomes static",
+    )
 
 
 def _asker() -> types.FrameType | None:
@@ -79,6 +92,12 @@ def _is_by_jax() -> bool:
     while frame is not None and is_standard_file(frame.f_code.co_filename):
         frame = frame.f_back
     return frame is not None and is_of_jax(frame.f_code.co_filename)
+
+
+def is_asked_by_us(frame: types.FrameType) -> bool:
+    """Whether code of d2s's or of JAX's asks, which looks at values of all kinds."""
+    name = frame.f_code.co_filename
+    return is_of_jax(name) or (is_of_d2s(name) and not is_made_code(frame.f_code))
 
 
 def is_of_jax(filename: str) -> bool:

@@ -111,6 +111,11 @@ class Range(Sequence):
     def __hash__(self) -> int:
         raise _only_for_loops("the hash of a range")
 
+    def _operate(self, other: Any) -> Any:
+        raise _only_for_loops("an operator on a range")
+
+    __add__ = __radd__ = __mul__ = __rmul__ = __sub__ = __rsub__ = _operate
+
     def __getattr__(self, name: str) -> Any:
         if hasattr(range, name) and not name.startswith("__"):
             raise _only_for_loops(f"the attribute `{name}` of a range")

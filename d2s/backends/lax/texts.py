@@ -18,9 +18,8 @@ import numpy as np
 
 from d2s.backends.lax import channels, sites
 from d2s.backends.lax.dtypes import cast, is_symbolic, type_of
-from d2s.backends.lax.questions import guarded, unknown
+from d2s.backends.lax.questions import guarded, is_asked_by_us, unknown
 from d2s.backends.lax.trees import Leaf, children, leaves, map_leaves
-from d2s.conversion import is_made_code
 from d2s.errors import StagingError
 
 _TOKEN = "\x00d2s:{}\x00"
@@ -94,8 +93,8 @@ class Text:
     def __getattr__(self, name: str) -> Any:
         if hasattr(str, name) and not name.startswith("__"):
             return getattr(str(self), name)
-        if is_made_code(sys._getframe(1).f_code):
-            raise unknown()  # code behind the border that knows no texts but Python's has called it
+        if not is_asked_by_us(sys._getframe(1)):
+            raise unknown()  # it is code that takes nothing but Python's texts, or was called by it
         raise AttributeError(f"'str' object has no attribute '{name}'")
 
 
@@ -141,8 +140,20 @@ def of(value: Any, how: str = "", spec: str = "") -> Text:
     """The text of something with run-time values, which nobody can change afterwards."""
     text = Text((Field(_copied(value), how, spec),))
     _refuse_doubtful(text.parts[0])
-    str(sample(text))  # a format that does not fit fails here, as it does in Python
+    try:
+        str(sample(text))  # a format that does not fit fails here, as it does in Python
+    except (TypeError, ValueError) as error:
+        if how == "%" and _has_shown(text.parts[0].value):
+            raise unknown() from error  # Python's message names the class of the value
+        raise
     return text
+
+
+def _has_shown(value: Any) -> bool:
+    parts = children(value)
+    return isinstance(value, Shown) or (
+        parts is not None and any(_has_shown(part) for _, part in parts[0])
+    )
 
 
 def _copied(value: Any) -> Any:
