@@ -128,6 +128,19 @@ def is_library_file(filename: str) -> bool:
     return path.startswith(_LIBRARY_FOLDERS) and path not in _claimed
 
 
+def is_library_module(module: types.ModuleType) -> bool:
+    """Whether a module belongs to Python or to an installed package, and not to the program."""
+    filename: str | None = getattr(module, "__file__", None)
+    if filename is None:
+        return getattr(module, "__spec__", None) is not None  # otherwise made by the program itself
+    return is_library_file(filename)
+
+
+def is_of_python(kind: type) -> bool:
+    """Whether a class comes with Python."""
+    return kind.__module__.partition(".")[0] in sys.stdlib_module_names
+
+
 @cache
 def is_library_class(kind: Any) -> bool:
     """Whether a class belongs to Python or to an installed package."""

@@ -410,7 +410,10 @@ def _as_it_is(function: Any) -> Any:
 
 def _call_builtin(function: Any, /, *args: Any, **kwargs: Any) -> Any:
     args, kwargs = _converted_arguments(function, args, kwargs)
-    return active().builtin(function, args, kwargs)
+    result = active().builtin(function, args, kwargs)
+    if isinstance(result, types.ModuleType):
+        active().found(result)
+    return result
 
 
 def _call_as_it_is(function: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -425,6 +428,8 @@ def _call_as_it_is(function: Any, /, *args: Any, **kwargs: Any) -> Any:
         result = called(*args, **kwargs)
         if called is not function or args is not given or getattr(function, "__closure__", None):
             backend.returned()
+        if isinstance(result, types.ModuleType) and backend.staging():
+            backend.found(result)
         return result
     except Exception as error:
         code = getattr(function, "__code__", None)

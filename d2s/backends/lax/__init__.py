@@ -26,6 +26,7 @@ from d2s.backends.lax import (
     handlers,
     items,
     loops,
+    namespaces,
     observation,
     ordering,
     patches,
@@ -45,9 +46,9 @@ from d2s.backends.lax.membership import is_in
 from d2s.backends.lax.needs import needs_truth
 from d2s.backends.lax.notes import note
 from d2s.backends.lax.numpy_calls import call_for, method_for
-from d2s.backends.lax.reach import users_functions
 from d2s.backends.lax.sequences import refuse_outer_iterator
 from d2s.backends.lax.text_calls import of_text
+from d2s.backends.lax.walking import users_functions
 from d2s.backends.lax.watch import changes
 from d2s.backends.protocol import Backend, Block, Handler, State, Thunk
 from d2s.backends.python import PythonBackend
@@ -239,6 +240,9 @@ class LaxBackend(PythonBackend):
         if special is not None:
             return special(*args, **kwargs)
         refuse_unrepeatable(function)
+        twins = channels.twins()
+        if isinstance(function, type) and twins is not None:
+            twins.meets_class(function)
         special = call_for(function, _nothing_to_change)
         if special is not None:
             return special(*args, **kwargs)
@@ -274,8 +278,15 @@ class LaxBackend(PythonBackend):
         twins = channels.twins()
         if twins is None or any(function is other for other in _CALL_NOTHING):
             return
+        for value in (function, *args):
+            twins.meets_class(value if isinstance(value, type) else type(value))
+            if isinstance(value, types.ModuleType):
+                namespaces.note_all(value)
         for called in users_functions([function, *args]):
             twins.enter_as_is(called)
+
+    def found(self, module: types.ModuleType) -> None:
+        namespaces.note_module(module)
 
     def returned(self) -> None:
         twins, scope = channels.twins(), channels.current()

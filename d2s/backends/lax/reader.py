@@ -19,8 +19,7 @@ from d2s.backends.lax.dtypes import fits
 from d2s.backends.lax.guards import Guard
 from d2s.backends.lax.keys import Again, Changing, Contents, Itself, Node, Number, Pairs, Static
 from d2s.backends.lax.levels import is_mark
-from d2s.backends.lax.places import EMPTY, slot_names
-from d2s.backends.lax.reach import Place
+from d2s.backends.lax.places import EMPTY, Place, slot_names
 from d2s.backends.lax.state import ARRAY, number_of
 from d2s.static import METHODS, StaticFunction
 

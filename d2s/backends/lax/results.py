@@ -25,8 +25,7 @@ from d2s.backends.lax.channels import Scope
 from d2s.backends.lax.dtypes import NUMBERS, is_dynamic, is_symbolic
 from d2s.backends.lax.kinds import ARRAY, kind_of
 from d2s.backends.lax.levels import is_constant, is_mark
-from d2s.backends.lax.places import EMPTY, Slot, own_dict, slot_names
-from d2s.backends.lax.reach import Place
+from d2s.backends.lax.places import EMPTY, Place, Slot, own_dict, slot_names
 from d2s.backends.lax.state import (
     attribute_names,
     delete_raw,

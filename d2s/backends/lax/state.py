@@ -14,7 +14,7 @@ import sys
 import types
 import weakref
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import Any
 
 import jax
@@ -52,7 +52,7 @@ class Taken:
     `pinned` are objects that must stay themselves inside the graph, by their ids.
     """
 
-    def __init__(self, pinned: dict[int, Any], places: tuple[Any, ...] = ()) -> None:
+    def __init__(self, pinned: Set[int], places: tuple[Any, ...] = ()) -> None:
         self.places = places
         self.leaves: list[Any] = []
         self.key: list[Any] = []

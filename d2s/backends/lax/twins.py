@@ -22,17 +22,15 @@ from d2s.backends.lax.channels import Scope
 from d2s.backends.lax.dtypes import NUMBERS
 from d2s.backends.lax.keys import Again, Changing, Contents, Itself, Node, Pairs, Static
 from d2s.backends.lax.levels import is_mark, keep_order, unordered
-from d2s.backends.lax.places import EMPTY, Slot, cell_contents, instance_slot
-from d2s.backends.lax.reach import Place, Reach
+from d2s.backends.lax.namespaces import refuse_inner_of
+from d2s.backends.lax.places import EMPTY, Place, Slot, cell_contents, instance_slot
+from d2s.backends.lax.reach import Reach
+from d2s.backends.lax.reach import Restart as Restart
 from d2s.backends.lax.state import attribute_names, getattr_raw, set_raw
 from d2s.backends.lax.trees import map_leaves
 from d2s.conversion import is_made_inside
 from d2s.errors import StagingError
 from d2s.static import METHODS, StaticFunction, method
-
-
-class Restart(BaseException):
-    """What the function reaches turned out to be more than its key says: walk again."""
 
 
 @dataclass
@@ -114,7 +112,9 @@ class Twins:
             return method(names, self._parts(1)[0])
         if kind is functools.partial:
             function, args, keywords = self._parts(3)
-            return functools.partial(function, *args, **keywords)
+            made: Any = functools.partial(function)
+            made.__setstate__((function, args, keywords, None))  # with this very dict
+            return made
         if is_mark(kind):
             return kind()
         if isinstance(names, StaticFunction):
@@ -192,6 +192,7 @@ class Twins:
         known = self._functions.get(id(function))
         if known is not None:
             return known
+        refuse_inner_of(function)
         if not self._is_own(function) and self._reach.meets(function):
             raise Restart
         self._functions[id(function)] = known = self._make_function(function)
@@ -238,6 +239,32 @@ class Twins:
     def space_of(self, space: dict[str, Any]) -> dict[str, Any]:
         """The globals that functions with these globals have while the graph is built."""
         return self._spaces.get(id(space), space)
+
+    def real_space(self, space: dict[str, Any]) -> dict[str, Any]:
+        """The globals outside that these stand for."""
+        for place in self._places:
+            if self._spaces.get(id(place.owner)) is space:
+                return place.owner  # type: ignore[no-any-return]
+        return space
+
+    def meets_name(self, space: dict[str, Any], name: str, written: bool = False) -> bool:
+        """A global name is used that no function mentions; whether that brings something new."""
+        return self._reach.meets_name(space, name, written)
+
+    def sees_names(self, space: dict[str, Any], names: list[str]) -> bool:
+        """Global names are read as they are outside; whether that brings something new."""
+        return self._reach.sees_names(space, names)
+
+    def meets_class(self, kind: type) -> None:
+        """Objects of a class may be made, by code that looks at the outside itself."""
+        if self._reach.meets_class(kind):
+            raise Restart
+
+    def meets_attribute(self, name: str) -> bool:
+        return self._reach.meets_attribute(name)
+
+    def meets_module(self, module: types.ModuleType) -> bool:
+        return self._reach.meets_module(module)
 
     def cell_of(self, cell: types.CellType) -> types.CellType:
         return self._cells.get(id(cell), cell)

@@ -15,7 +15,7 @@ import numpy as np
 
 from d2s.backends.lax.dtypes import NUMBERS, is_symbolic
 from d2s.backends.lax.keys import exact_key
-from d2s.backends.lax.reach import Place
+from d2s.backends.lax.places import Place
 from d2s.backends.lax.results import Call, Write
 from d2s.backends.lax.saving.paths import pytree_names
 from d2s.backends.lax.saving.traced import Graph, Location, State, is_given

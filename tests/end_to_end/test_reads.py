@@ -1,0 +1,787 @@
+"""What a program reads and writes by other ways than names: fresh on every call, or refused.
+
+Each scenario is a function of `S`, which is the identity for plain Python and `d2s.to_static` for
+the graph. It calls what `S` gives several times, with changes in between, and returns what it saw.
+"""
+
+from __future__ import annotations
+
+import abc
+import array
+import ctypes
+import functools
+import gc
+import importlib
+import math
+import operator
+import os
+import sys
+import threading
+import types
+import typing
+import weakref
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import d2s
+
+N = 1
+TABLE = {"a": 1}
+W = jnp.ones(2)
+HERE = sys.modules[__name__]
+
+
+def same(left, right):
+    if isinstance(left, list | tuple):
+        assert len(left) == len(right)
+        for one, other in zip(left, right, strict=True):
+            same(one, other)
+    elif isinstance(left, str | type(None)):
+        assert left == right
+    else:
+        np.testing.assert_allclose(np.asarray(left), np.asarray(right), rtol=1e-6)
+
+
+def fresh():
+    global N, W
+    N, W = 1, jnp.ones(2)
+    TABLE.clear()
+    TABLE["a"] = 1
+
+
+def plain(function):
+    return function
+
+
+def runs(scenario):
+    fresh()
+    expected = scenario(plain)
+    fresh()
+    try:
+        return expected, scenario(d2s.to_static)
+    finally:
+        fresh()
+
+
+SAME = []
+REFUSED = []
+
+
+def works(scenario):
+    SAME.append(scenario)
+    return scenario
+
+
+def refused(code):
+    def add(scenario):
+        REFUSED.append((scenario, code))
+        return scenario
+
+    return add
+
+
+@pytest.mark.parametrize("scenario", SAME, ids=lambda s: s.__name__)
+def test_same(scenario):
+    same(*runs(scenario))
+
+
+@pytest.mark.parametrize(("scenario", "code"), REFUSED, ids=lambda s: getattr(s, "__name__", s))
+def test_refused(scenario, code):
+    with pytest.raises(d2s.Error) as caught:
+        runs(scenario)
+    assert caught.value.code == code
+
+
+# -- names of modules -----------------------------------------------------------------------------
+
+
+def changing(f, *changes):
+    """Call, change something, call again, and so on."""
+    seen = [f(2.0), f(3.0)]
+    for change in changes:
+        change()
+        seen += [f(2.0), f(3.0)]
+    return seen
+
+
+def set_n(value):
+    global N
+    N = value
+
+
+def set_w(value):
+    global W
+    W = value
+
+
+@works
+def globals_item(S):
+    return changing(S(lambda x: globals()["N"] * x), lambda: set_n(5), lambda: set_n(6))
+
+
+@works
+def globals_in_a_branch(S):
+    def f(x):
+        if x > 2.5:
+            x = x * globals()["N"]
+        else:
+            x = x + globals().get("N", 0) + globals().get("missing", 7)
+        return x
+
+    return changing(S(f), lambda: set_n(5), lambda: set_n(6.5))
+
+
+@works
+def globals_in_a_loop(S):
+    def f(x):
+        while x < 100:
+            x = x * (globals()["N"] + 1)
+        return x
+
+    return changing(S(f), lambda: set_n(3))
+
+
+@works
+def globals_array(S):
+    return changing(S(lambda x: (globals()["W"] * x).sum()), lambda: set_w(jnp.array([3.0, 4.0])))
+
+
+@works
+def globals_contains(S):
+    f = S(lambda x: x if "ADDED" in globals() else -x)
+    seen = [f(1.0)]
+    HERE.ADDED = 1
+    seen.append(f(1.0))
+    del HERE.ADDED
+    return [*seen, f(1.0)]
+
+
+@works
+def globals_listed(S):
+    f = S(lambda x: x * len([n for n in globals() if n.startswith("ADDED")]))
+    seen = [f(1.0)]
+    HERE.ADDED1 = HERE.ADDED2 = 1
+    seen.append(f(1.0))
+    del HERE.ADDED1, HERE.ADDED2
+    return [*seen, f(1.0)]
+
+
+@works
+def globals_table(S):
+    return changing(S(lambda x: globals()["TABLE"]["a"] * x), lambda: TABLE.update(a=4))
+
+
+@works
+def globals_written(S):
+    def f(x):
+        globals()["N"] += 1
+        globals().update(W=W * x)
+        return globals()["N"] * x + W.sum()
+
+    g = S(f)
+    return [g(2.0), N, W, g(2.0), N, W, g(3.0), N, W]
+
+
+@works
+def globals_table_written(S):
+    def f(x):
+        globals()["TABLE"]["a"] += x
+        return TABLE["a"]
+
+    g = S(f)
+    return [g(2.0), TABLE["a"], g(3.0), TABLE["a"]]
+
+
+@works
+def globals_new_name_and_deleted(S):
+    def f(x):
+        globals()["ADDED"] = x
+        y = ADDED * 2  # noqa: F821
+        del globals()["ADDED"]
+        return y + globals().pop("ADDED", 5)
+
+    g = S(f)
+    return [g(2.0), hasattr(HERE, "ADDED"), g(3.0)]
+
+
+@works
+def eval_with_globals(S):
+    return changing(S(lambda x: eval("N * v", globals(), {"v": x})), lambda: set_n(4))
+
+
+@works
+def vars_of_module(S):
+    return changing(S(lambda x: vars(HERE)["N"] * x + vars(HERE)["W"].sum()), lambda: set_n(4))
+
+
+@works
+def vars_written(S):
+    def f(x):
+        vars(HERE)["N"] += 1
+        return x * N
+
+    g = S(f)
+    return [g(2.0), N, g(2.0), N]
+
+
+@works
+def module_attribute(S):
+    return changing(
+        S(lambda x: HERE.N * x + HERE.W.sum()), lambda: set_n(4), lambda: set_w(jnp.zeros(2))
+    )
+
+
+@works
+def module_dict(S):
+    return changing(S(lambda x: HERE.__dict__["N"] * x), lambda: set_n(4))
+
+
+@works
+def modules_by_name(S):
+    return changing(S(lambda x: sys.modules[__name__].N * x), lambda: set_n(4))
+
+
+@works
+def modules_get_and_helper(S):
+    def read(module):
+        return module.N
+
+    f = S(lambda x: x * read(sys.modules.get(__name__)))
+    return changing(f, lambda: set_n(4))
+
+
+@works
+def modules_in_a_loop(S):
+    def f(x):
+        for module in list(sys.modules.values()):
+            if module is HERE:
+                x = x * module.N
+        return x
+
+    return changing(S(f), lambda: set_n(4))
+
+
+@works
+def imported_module(S):
+    return changing(S(lambda x: importlib.import_module(__name__).N * x), lambda: set_n(4))
+
+
+@works
+def imported_inside(S):
+    def f(x):
+        from tests.end_to_end import test_reads
+
+        return test_reads.N * x
+
+    sys.modules.setdefault("tests.end_to_end.test_reads", HERE)
+    return changing(S(f), lambda: set_n(4))
+
+
+@works
+def getattr_of_module(S):
+    name = "N"
+    f = S(lambda x: getattr(HERE, name) * x + getattr(HERE, "M" + "ISSING", 3))
+    seen = changing(f, lambda: set_n(4))
+    HERE.MISSING = 5
+    seen.append(f(1.0))
+    del HERE.MISSING
+    return seen
+
+
+@works
+def attrgetter_of_module(S):
+    get = operator.attrgetter("N")
+    return changing(S(lambda x: get(HERE) * x), lambda: set_n(4))
+
+
+@refused("D2S024")
+def write_by_module(S):
+    def f(x):
+        HERE.N += 1
+        return x
+
+    return [S(f)(1.0), N]
+
+
+@refused("D2S024")
+def write_by_modules(S):
+    def f(x):
+        sys.modules[__name__].N += 1
+        return x
+
+    return [S(f)(1.0), N]
+
+
+@refused("D2S024")
+def write_by_imported_module(S):
+    def f(x):
+        importlib.import_module(__name__).N = x
+        return x
+
+    return [S(f)(1.0), N]
+
+
+@refused("D2S024")
+def write_by_setattr(S):
+    def f(x):
+        setattr(HERE, "N", x)  # noqa: B010
+        return x
+
+    return [S(f)(1.0), N]
+
+
+def count():
+    global N
+    N += 1
+
+
+@refused("D2S024")
+def written_by_name_and_read_by_module(S):
+    def f(x):
+        count()
+        return HERE.N * x
+
+    g = S(f)
+    return [g(1.0), g(1.0)]
+
+
+@refused("D2S024")
+def written_by_name_and_read_by_modules(S):
+    def f(x):
+        count()
+        return sys.modules[__name__].N * x
+
+    g = S(f)
+    return [g(1.0), g(1.0)]
+
+
+@refused("D2S024")
+def globals_of_a_function(S):
+    return S(lambda x: count.__globals__["N"] * x)(1.0)
+
+
+@refused("D2S024")
+def globals_of_a_function_by_text(S):
+    return S(lambda x: getattr(count, "__globals__")["N"] * x)(1.0)  # noqa: B009
+
+
+@refused("D2S024")
+def contents_of_a_cell(S):
+    k = 1
+
+    def g():
+        return k
+
+    return S(lambda x: g.__closure__[0].cell_contents * x)(1.0)
+
+
+@refused("D2S024")
+def exec_with_globals(S):
+    return S(lambda x: exec("N = 3", globals()))(1.0)
+
+
+# -- objects of C's, weak references --------------------------------------------------------------
+
+
+@works
+def mapping_proxy(S):
+    d = {"a": 1, "b": [1, 2]}
+    p = types.MappingProxyType(d)
+
+    def f(x):
+        return x * p["a"] + sum(p["b"]) + len(p)
+
+    return changing(S(f), lambda: d.update(a=5), lambda: d["b"].append(7), lambda: d.update(c=1))
+
+
+@works
+def mapping_proxy_as_attribute(S):
+    d = {"a": jnp.ones(2)}
+    o = types.SimpleNamespace(p=types.MappingProxyType(d))
+    return changing(S(lambda x: o.p["a"].sum() * x), lambda: d.update(a=jnp.zeros(2)))
+
+
+@refused("D2S024")
+def mapping_proxy_of_what_is_written(S):
+    d = {"a": 1}
+    p = types.MappingProxyType(d)
+
+    def f(x):
+        d["a"] += 1
+        return p["a"] * x
+
+    g = S(f)
+    return [g(1.0), g(1.0)]
+
+
+@works
+def view_of_a_dict(S):
+    d = {"a": 1}
+    keys = d.keys()
+    return changing(S(lambda x: x * len(keys)), lambda: d.update(b=1))
+
+
+@works
+def memory_view(S):
+    data = array.array("d", [1.0, 2.0])
+    m = memoryview(data)
+
+    def change():
+        data[0] = 7.0
+
+    return changing(S(lambda x: m[0] * x), change)
+
+
+@works
+def memory_of_ctypes(S):
+    n = ctypes.c_int(3)
+
+    class Pair(ctypes.Structure):
+        _fields_ = [("a", ctypes.c_int), ("b", ctypes.c_double)]  # noqa: RUF012
+
+    p = Pair(1, 2.0)
+
+    def change():
+        n.value = 5
+        p.b = 9.0
+
+    return changing(S(lambda x: n.value * x + p.b), change)
+
+
+@refused("D2S024")
+def ctypes_written(S):
+    n = ctypes.c_int(3)
+
+    def f(x):
+        n.value += 1
+        return x
+
+    S(f)(1.0)
+    return n.value
+
+
+class Thing:
+    def __init__(self, a):
+        self.a = a
+
+
+@works
+def weak_reference(S):
+    o = Thing(2)
+    w = weakref.ref(o)
+    f = S(lambda x: x * w().a if w() is not None else -x)
+    seen = [f(1.0), f(2.0)]
+    o.a = 5
+    seen.append(f(1.0))
+    del o
+    gc.collect()
+    return [*seen, f(1.0), w() is None]
+
+
+@works
+def weak_proxy(S):
+    o = Thing(2)
+    p = weakref.proxy(o)
+    f = S(lambda x: x * p.a)
+    seen = [f(1.0)]
+    o.a = 5
+    seen.append(f(1.0))
+    dies = weakref.ref(o)
+    del o
+    gc.collect()
+    return [*seen, dies() is None]
+
+
+@refused("D2S024")
+def weak_reference_in_a_ring(S):
+    o = Thing(2)
+    o.part = [Thing(3)]
+    o.part[0].owner = o
+    w = weakref.ref(o)
+    f = S(lambda x: x if w() is None else x * w().part[0].a)
+    seen = [f(1.0)]
+    o.part[0].a = 4
+    seen.append(f(1.0))
+    del o
+    gc.collect()
+    return [*seen, f(1.0)]
+
+
+@refused("D2S024")
+def written_through_a_proxy(S):
+    o = Thing(2)
+    p = weakref.proxy(o)
+
+    def f(x):
+        p.a = p.a + 1
+        return x * o.a
+
+    g = S(f)
+    return [g(1.0), g(1.0), o.a]
+
+
+# -- caches, classes, functions, libraries --------------------------------------------------------
+
+
+@works
+def cached_function(S):
+    k = [1]
+
+    @functools.cache
+    def g(n):
+        return k[0] + n
+
+    f = S(lambda x: g(1) * x)
+    seen = [f(1.0), f(2.0)]
+    k[0] = 5
+    seen.append(f(1.0))
+    g.cache_clear()
+    seen += [f(1.0), f(2.0)]
+    g(7)
+    return [*seen, f(1.0)]
+
+
+@works
+def cached_function_in_a_small_cache(S):
+    k = [1]
+
+    @functools.lru_cache(maxsize=1)
+    def g(n):
+        return k[0] + n
+
+    f = S(lambda x: g(1) * x)
+    seen = [f(1.0), f(2.0)]
+    k[0] = 5
+    seen.append(f(1.0))
+    g(2)
+    return [*seen, f(1.0), f(2.0)]
+
+
+@works
+def bases_of_a_class(S):
+    class A:
+        k = 1
+
+        def go(self, x):
+            return x + 1
+
+    class B:
+        k = 2
+
+        def go(self, x):
+            return x * 10
+
+    class C(A):
+        pass
+
+    c = C()
+
+    def change():
+        C.__bases__ = (B,)
+
+    return changing(S(lambda x: C.k * x + c.go(x)), change)
+
+
+@works
+def registered_classes(S):
+    class Shape(abc.ABC):  # noqa: B024
+        pass
+
+    class Square:
+        pass
+
+    s = Square()
+    f = S(lambda x: x if isinstance(s, Shape) else -x)
+    g = S(lambda x: x if issubclass(Square, Shape) else -x)
+    seen = [f(1.0), g(1.0), f(2.0)]
+    Shape.register(Square)
+    return [*seen, f(1.0), g(1.0)]
+
+
+@refused("D2S023")
+def subclasses(S):
+    class A:
+        pass
+
+    f = S(lambda x: x * len(A.__subclasses__()))
+    return f(1.0)
+
+
+@works
+def attributes_of_functions(S):
+    def helper(x):
+        return x
+
+    helper.k = 2
+
+    def f(x):
+        return x * helper.k * getattr(helper, "n", 1)
+
+    g = S(f)
+    seen = [g(1.0), g(2.0)]
+    helper.k = 3
+    seen.append(g(1.0))
+    helper.n = 7
+    return [*seen, g(1.0)]
+
+
+@works
+def attributes_of_the_function_itself(S):
+    def f(x):
+        return x * f.k
+
+    f = S(f)
+    f.k = 2
+    seen = [f(1.0), f(2.0)]
+    f.k = 3
+    seen.append(f(1.0))
+    f.k = 4.5
+    return [*seen, f(1.0), f(2.0)]
+
+
+@refused("D2S024")
+def attributes_of_the_function_itself_written(S):
+    def f(x):
+        f.k += 1
+        return x * f.k
+
+    f = S(f)
+    f.k = 2
+    return [f(1.0), f(1.0), f.k]
+
+
+@works
+def replaced_library_functions(S):
+    old, deep = math.floor, os.path.basename
+
+    def f(x):
+        return math.floor(2.7) * x + len(os.path.basename("a/bcd"))
+
+    g = S(f)
+    try:
+        seen = [g(1.0), g(2.0)]
+        math.floor = lambda v: 7
+        seen.append(g(1.0))
+        os.path.basename = lambda v: v
+        return [*seen, g(1.0)]
+    finally:
+        math.floor, os.path.basename = old, deep
+
+
+@works
+def arguments_of_the_program(S):
+    f = S(lambda x: x * len(sys.argv) + len(os.environ.get("D2S_READS", "")))
+    seen = [f(1.0)]
+    sys.argv.append("more")
+    seen.append(f(1.0))
+    sys.argv.pop()
+    os.environ["D2S_READS"] = "four"
+    seen.append(f(1.0))
+    del os.environ["D2S_READS"]
+    return [*seen, f(1.0)]
+
+
+@refused("D2S023")
+def lock_asked(S):
+    lock = threading.Lock()
+
+    def f(x):
+        return x if lock.acquire(blocking=False) else x * 100
+
+    g = S(f)
+    return [g(1.0), g(1.0)]
+
+
+@works
+def lock_held(S):
+    lock = threading.Lock()
+
+    def f(x):
+        with lock:
+            return x * 2
+
+    return [S(f)(1.0), lock.locked()]
+
+
+@works
+def keywords_of_a_partial(S):
+    p = functools.partial(pow, 2)
+    q = functools.partial(dict, k=1, w=jnp.ones(2))
+
+    def f(x):
+        q.keywords["k"] += 1
+        q.keywords["w"] = q.keywords["w"] * x
+        return q()["k"] * x + p(3)
+
+    g = S(f)
+    return [g(2.0), q.keywords["k"], q.keywords["w"], g(2.0), q.keywords["k"], q()["w"]]
+
+
+# -- isinstance, with ------------------------------------------------------------------------------
+
+
+class Positive(type):
+    def __instancecheck__(cls, value):
+        if isinstance(value, jax.Array) and value.ndim == 1:
+            if value.sum() > 0:
+                return True
+        return False
+
+
+class AllPositive(metaclass=Positive):
+    pass
+
+
+@typing.runtime_checkable
+class HasShape(typing.Protocol):
+    shape: tuple
+
+    def sum(self): ...
+
+
+@typing.runtime_checkable
+class HasMore(typing.Protocol):
+    shape: tuple
+    more: int
+
+
+class Indexed(abc.ABC):  # noqa: B024
+    @classmethod
+    def __subclasshook__(cls, kind):
+        return hasattr(kind, "at")
+
+
+@works
+def asked_what_it_is(S):
+    def f(x):
+        asked = [isinstance(x, HasShape), isinstance(x, HasMore), isinstance(x, Indexed)]
+        return (1 if isinstance(x, AllPositive) else 2), *asked, isinstance(x, (int, AllPositive))
+
+    g = S(f)
+    return [g(jnp.ones(2)), g(-jnp.ones(2)), g(3), g(2.5), g(-jnp.ones((1, 1)))]
+
+
+class Leaves:
+    def __init__(self, value):
+        self.value = value
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, traceback):
+        return self.value
+
+
+@works
+def left_with_an_array(S):
+    m, truth = Leaves(jnp.ones(2)), Leaves(jnp.bool_(True))
+
+    def f(x):
+        with m, truth:
+            x = x + 1
+        return x
+
+    return [S(f)(jnp.float32(1)), S(f)(jnp.float32(2))]
