@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import abc
 import array
+import collections
 import ctypes
+import dataclasses
 import functools
 import gc
 import importlib
@@ -785,3 +787,199 @@ def left_with_an_array(S):
         return x
 
     return [S(f)(jnp.float32(1)), S(f)(jnp.float32(2))]
+
+
+# -- objects that something else reaches, too -----------------------------------------------------
+
+
+class Net:
+    def __init__(self):
+        self.w, self.t = jnp.ones(2), 0
+
+
+class OwnTuple(tuple):
+    __slots__ = ()
+
+
+class MarkedTuple(tuple):
+    pass
+
+
+class OwnList(list):
+    def first(self):
+        return self[0]
+
+
+class OwnDict(dict):
+    def first(self):
+        return self["a"]
+
+
+class Strict(dict):
+    def __getitem__(self, key):
+        return dict.__getitem__(self, key)
+
+
+class OwnSet(set):
+    pass
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    net: object
+
+
+def marked(net):
+    made = MarkedTuple([net])
+    made.net = net
+    return made
+
+
+def marked_list(net):
+    made = OwnList([net])
+    made.note = 1
+    return made
+
+
+HOLDERS = {
+    "own tuple": (lambda net: OwnTuple([net]), lambda c: c[0], None),
+    "tuple with an attribute": (marked, lambda c: c.net, None),
+    "own list": (lambda net: OwnList([net]), lambda c: c.first(), None),
+    "own dict": (lambda net: OwnDict(a=net), lambda c: c.first(), None),
+    "frozen set": (lambda net: frozenset([net]), lambda c: next(iter(list(c))), None),
+    "one of a frozen set": (lambda net: frozenset([net]), lambda c: list(c)[0], None),  # noqa: RUF015
+    "namespace": (lambda net: types.SimpleNamespace(a=net), lambda c: c.a, None),
+    "user dict": (lambda net: collections.UserDict(a=net), lambda c: c["a"], None),
+    "user list": (lambda net: collections.UserList([net]), lambda c: c[0], None),
+    "chain map": (lambda net: collections.ChainMap({"a": net}), lambda c: c["a"], None),
+    "list with an attribute": (marked_list, lambda c: c[0], "D2S024"),
+    "dict with methods of its own": (lambda net: Strict(a=net), lambda c: c["a"], "D2S024"),
+    "own set": (lambda net: OwnSet([net]), lambda c: list(c)[0], "D2S024"),  # noqa: RUF015
+    "counter": (lambda net: collections.Counter(a=net), lambda c: c["a"], "D2S024"),
+    "frozen dataclass": (Frozen, lambda c: c.net, "D2S024"),
+    "array of objects": (lambda net: np.array([net, None]), lambda c: c[0], "D2S024"),
+}
+
+
+@pytest.mark.parametrize("given", [False, True], ids=["closure", "argument"])
+@pytest.mark.parametrize("name", HOLDERS)
+def test_objects_in_containers(name, given):
+    make, get, code = HOLDERS[name]
+    nets = []
+
+    def scenario(S):
+        net = Net()
+        nets.append(net)
+        holder = make(net)
+
+        def step(c, x):
+            inner = get(c)
+            inner.t += 1
+            if x > 2.5:
+                inner.w = inner.w * x
+            return net.w.sum() * net.t
+
+        f = S(step) if given else S(lambda x: step(holder, x))
+        args = (holder,) if given else ()
+        seen = [f(*args, 2.0), net.w, net.t, f(*args, 3.0), net.w, net.t]
+        net.w, net.t = jnp.zeros(2), 5
+        return [*seen, f(*args, 2.0), f(*args, 3.0), net.w, net.t]
+
+    if code is None:
+        same(*runs(scenario))
+        return
+    with pytest.raises(d2s.Error) as caught:
+        runs(scenario)
+    assert caught.value.code in (code, "D2S030")
+    assert not isinstance(nets[-1].w, jax.core.Tracer)
+
+
+def listed(kind):
+    """A class that lists its objects, and one of them that counts its steps."""
+
+    class Opt:
+        every = kind()
+        last = None
+
+        def __init__(self):
+            self.t, self.w = 0, jnp.ones(2)
+            Opt.last = self
+            if isinstance(Opt.every, dict):
+                Opt.every["a"] = self
+            else:
+                getattr(Opt.every, "append" if kind is list else "add")(self)
+
+        def step(self, x):
+            self.t += 1
+            self.w = self.w * x
+            return self.w.sum() * self.t
+
+        def of_all(self, x):
+            self.t += 1
+            every = Opt.every.values() if isinstance(Opt.every, dict) else Opt.every
+            return x * sum(o.t for o in every)
+
+        @property
+        def of_last(self):
+            return Opt.last.t
+
+    return Opt
+
+
+@pytest.mark.parametrize("kind", [list, dict, set, weakref.WeakSet], ids=lambda kind: kind.__name__)
+def test_objects_that_their_class_lists(kind):
+    def scenario(S):
+        o = listed(kind)()
+        f = S(o.step)
+        seen = [f(2.0), f(3.0), o.t, o.w, f(2.0), o.t]
+        o.t = 10
+        return [*seen, f(2.0), o.t, o.w]
+
+    same(*runs(scenario))
+
+    def as_argument(S):
+        o = listed(kind)()
+        f = S(lambda o, x: o.step(x))
+        return [f(o, 2.0), f(o, 3.0), o.t, o.w]
+
+    same(*runs(as_argument))
+
+
+@pytest.mark.parametrize("kind", [list, dict, set, weakref.WeakSet], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("way", ["of_all", "text", "property", "made"])
+def test_objects_that_are_read_from_the_list(kind, way):
+    kinds = listed(kind)
+    o = kinds()
+    name = "last"
+
+    def step(o, x):
+        if way == "of_all":
+            return o.of_all(x)
+        o.t += 1
+        if way == "text":
+            return getattr(type(o), name).t * x
+        if way == "property":
+            return o.of_last * x
+        return kinds().t + x
+
+    with pytest.raises(d2s.Error) as caught:
+        d2s.to_static(step)(o, jnp.float32(2))
+    assert caught.value.code == "D2S024"
+    assert o.t == 0
+    assert kinds.last is o
+
+
+def test_what_a_class_lists_is_read():
+    def scenario(S):
+        kinds = listed(list)
+        o, other = kinds(), kinds()
+        f = S(lambda x: x * sum(o.t for o in kinds.every) + kinds.last.w.sum())
+        seen = [f(1.0)]
+        o.t = 3
+        seen.append(f(1.0))
+        other.w = jnp.zeros(2)
+        seen.append(f(1.0))
+        kinds()
+        return [*seen, f(1.0)]
+
+    same(*runs(scenario))

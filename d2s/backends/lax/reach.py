@@ -47,6 +47,8 @@ class Reach:
         #: the classes of functions that run when an object is made, and those that are called
         self._constructors: dict[int, type] = {}
         self._makes: dict[int, type] = {}
+        #: the names of properties, by the identity of what they run
+        self._properties: dict[int, str] = {}
         #: classes of the user's whose objects the function has got
         self.classes: dict[int, type] = {}
         #: attributes that are asked for by a text
@@ -151,11 +153,18 @@ class Reach:
         self._met[id(function)] = self._as_is[id(function)] = function
         return self.explore()
 
-    def as_is(self, function: types.FunctionType, makes: type | None = None) -> None:
-        """A function that runs as it is; `makes` is the class whose objects it makes."""
+    def as_is(
+        self, function: types.FunctionType, makes: type | None = None, name: str | None = None
+    ) -> None:
+        """A function that runs as it is.
+
+        `makes` is the class whose objects it makes, `name` the attribute that it is asked for.
+        """
         self._as_is[id(function)] = function
         if makes is not None:
             self._constructors.setdefault(id(function), makes)
+        if name is not None:
+            self._properties.setdefault(id(function), name)
 
     def meets_class(self, kind: type) -> bool:
         """Objects of a class may be made while the graph is built; whether that is news."""
@@ -177,26 +186,33 @@ class Reach:
         What nobody mentions is nobody's business: a class that lists its objects when they are
         made may list one that is an input of the graph.
         """
-        named = self._asked | self._names_as_is | self._names_met()
+        named = self._named_somewhere()
         if name in named or {"__dict__", "vars"} & named:
             return True
         bases = kind.__mro__[1:]
         return any(is_library_class(b) and not is_of_python(b) for b in bases)
 
-    def _names_met(self) -> set[str]:
-        return {name for f in self._met.values() for name in attribute_names_of(f.__code__)}
+    def _named_somewhere(self) -> set[str]:
+        """The attributes that code mentions which runs for the graph, or may do so."""
+        met = {name for f in self._met.values() for name in attribute_names_of(f.__code__)}
+        return met | self._asked | self._names_as_is
+
+    def _may_run(self, function: types.FunctionType) -> bool:
+        """Whether a function that runs as it is may do so: its class is called, or it is named."""
+        made, name = self._constructors.get(id(function)), self._properties.get(id(function))
+        if made is not None:
+            return id(made) in self._makes
+        return name is None or name in self._named_somewhere()
 
     def _pin_names(self, function: types.FunctionType) -> None:
         names = set(attribute_names_of(function.__code__))
-        made = self._constructors.get(id(function))
-        if made is None and {"type", "__class__", "cls"} & {*names, *function.__code__.co_varnames}:
-            self._makes |= {id(kind): kind for kind in self._constructors.values()}
-        if made is None or id(made) in self._makes:
+        if self._may_run(function):
             self._names_as_is |= names
+            if {"type", "__class__", "cls"} & {*names, *function.__code__.co_varnames}:
+                self._makes |= {id(kind): kind for kind in self._constructors.values()}
+            called = [place.get() for place in places_of(function)]
+            self._makes |= {id(kind): kind for kind in called if isinstance(kind, type)}
         for place in places_of(function):
-            kind = place.get()
-            if isinstance(kind, type) and (made is None or id(made) in self._makes):
-                self._makes[id(kind)] = kind
             self._pin_place(place)
 
     def pin_names(self, space: dict[str, Any], names: Iterable[str]) -> None:

@@ -206,8 +206,10 @@ class _Writer:
                 self._part(f"{name}.{part}")
         elif isinstance(names, jax.tree_util.PyTreeDef):
             self._pytree(name, names)
-        elif issubclass(kind, tuple) or kind is list:
-            if kind is list:
+        elif kind is frozenset or (issubclass(kind, tuple) and not isinstance(names, int)):
+            raise _NotWorthIt
+        elif issubclass(kind, tuple | list):
+            if issubclass(kind, list):
                 self._owner(name)
             self._unless(f"len({name}) == {names}")
             for n in range(names):

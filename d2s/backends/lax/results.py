@@ -31,6 +31,7 @@ from d2s.backends.lax.state import (
     delete_raw,
     getattr_raw,
     is_twinned,
+    new_object,
     set_raw,
 )
 from d2s.backends.lax.texts import Text
@@ -180,7 +181,7 @@ class Results:
             for name, part in parts:
                 set_raw(made, name, part(call))
 
-        return functools.partial(object.__new__, kind), fill
+        return functools.partial(new_object, kind), fill
 
     def _other(self, value: Any) -> Build:
         parts = children(value)
@@ -406,7 +407,7 @@ def _replace(owner: Any, contents: Any) -> None:
         owner[...] = contents
     else:
         owner.clear()
-        owner.update(contents)
+        dict.update(owner, contents) if isinstance(owner, dict) else owner.update(contents)
 
 
 def _number(build: Build) -> Build:

@@ -7,13 +7,14 @@ are sizes and switches, and a graph with them as inputs would not be the one an 
 
 from __future__ import annotations
 
+import argparse
 import enum
 import functools
 import io
 import sys
 import types
 import weakref
-from collections import OrderedDict, defaultdict, deque
+from collections import ChainMap, OrderedDict, UserDict, UserList, defaultdict, deque
 from collections.abc import Iterator, Set
 from typing import Any
 
@@ -34,8 +35,8 @@ from d2s.backends.lax.keys import (
     Static,
     exact_key,
 )
-from d2s.backends.lax.kinds import ARRAY as ARRAY
 from d2s.backends.lax.levels import is_mark
+from d2s.backends.lax.origins import ARRAY as ARRAY
 from d2s.backends.lax.places import EMPTY, own_dict, slot_names
 from d2s.errors import StagingError, a
 from d2s.libraries import is_library_class
@@ -206,6 +207,33 @@ class Taken:
             for part in value:
                 self.take(part, given)
 
+    def _own_tuple(self, value: Any, given: bool) -> None:
+        """One of a class of the user's: its items, and then its attributes."""
+        if self._owner(value):
+            names = attribute_names(value)
+            self.key.append(Node(type(value), (tuple.__len__(value), names)))
+            for part in tuple.__iter__(value):
+                self.take(part, given)
+            for name in names:
+                self.take(getattr_raw(value, name), False)
+
+    def _own_container(self, value: Any, given: bool) -> None:
+        """A list or dict of a class of the user's; with attributes of its own it stays whole."""
+        if own_dict(value):
+            self._opaque(value, given)
+        elif isinstance(value, list):
+            self._list(value, given)
+        else:
+            self._dict(value, given)
+
+    def _frozenset(self, value: Any, given: bool) -> None:
+        if not any(is_twinned(type(item)) for item in value):
+            self._opaque(value, given)
+        elif self._owner(value):
+            self.key.append(Node(frozenset, Pairs(len(value))))
+            for item in value:
+                self.take(item, False)
+
     def _tuple(self, value: Any, given: bool) -> None:
         self.key.append(Node(type(value), len(value)))
         for part in value:
@@ -259,12 +287,10 @@ class Taken:
 
     def _frozen(self, value: Any, given: bool) -> None:
         """A frozen dataclass: a configuration, static as a whole, if it has a hash."""
-        try:
-            hash(value)
-        except TypeError:
-            self._instance(value, given)
-        else:
+        if _has_hash(value):
             self.key.append(Static(value))
+        else:
+            self._instance(value, given)
 
     def _instance(self, value: Any, given: bool) -> None:
         self._record(value, False)
@@ -372,6 +398,8 @@ def _can_be_made(kind: Any) -> bool:
     """Whether objects of a class can be made anew from their attributes alone."""
     if hasattr(kind, "__del__") or issubclass(kind, (type, enum.Enum, StaticFunction)):
         return False
+    if kind in _ATTRIBUTES_ONLY:
+        return True
     if kind is object or kind.__module__ == "builtins" or kind.__module__.startswith("d2s."):
         return False
     try:
@@ -380,6 +408,46 @@ def _can_be_made(kind: Any) -> bool:
         return False  # something of C's is in it
     root = kind.__module__.partition(".")[0]
     return not (is_library_class(kind) and root in sys.stdlib_module_names)
+
+
+#: classes of Python's own whose objects are nothing but their attributes
+_ATTRIBUTES_ONLY = (types.SimpleNamespace, argparse.Namespace, UserDict, UserList, ChainMap)
+
+
+def new_object(kind: Any) -> Any:
+    """An object of a class, without attributes; nothing of the class runs for that."""
+    return kind.__new__(kind) if kind is types.SimpleNamespace else object.__new__(kind)
+
+
+def stays_whole(value: Any) -> bool:
+    """Whether something is in the graph what it is outside, with all its parts."""
+    kind: Any = type(value)
+    if isinstance(value, np.ndarray):
+        return not is_dynamic(value)
+    if isinstance(value, list | dict) and kind not in (list, dict) and own_dict(value):
+        return True
+    how = _how(kind, value)
+    return how is Taken._opaque or (how is Taken._frozen and _has_hash(value))
+
+
+def _has_hash(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+_ITEMS = ("__getitem__", "__setitem__", "__delitem__", "__iter__", "__len__")
+
+
+def _is_own_container(kind: Any) -> bool:
+    """Whether a class of the user's is a list or dict that differs in other methods only."""
+    base = next((base for base in (list, dict) if issubclass(kind, base)), None)
+    if base is None or is_library_class(kind):
+        return False
+    own = all(getattr(kind, name) is getattr(base, name) for name in _ITEMS)
+    return own and not slot_names(kind) and not issubclass(kind, OrderedDict | defaultdict)
 
 
 def _how(kind: Any, value: Any) -> Any:
@@ -394,6 +462,7 @@ def _how(kind: Any, value: Any) -> Any:
         OrderedDict: Taken._dict,
         defaultdict: Taken._dict,
         set: Taken._set,
+        frozenset: Taken._frozenset,
         deque: Taken._deque,
         types.MethodType: Taken._method,
         BoundStatic: Taken._method,
@@ -420,6 +489,10 @@ def _how(kind: Any, value: Any) -> Any:
     if is_mark(kind):
         return Taken._mark
     is_pytree = not jax.tree_util.all_leaves([value])
+    if not is_pytree and issubclass(kind, tuple) and not is_library_class(kind):
+        return Taken._own_tuple
+    if not is_pytree and _is_own_container(kind):
+        return Taken._own_container
     if not is_twinned(kind):
         return Taken._pytree if is_pytree else Taken._opaque
     params = getattr(kind, "__dataclass_params__", None)

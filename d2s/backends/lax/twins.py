@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import types
-from collections import defaultdict, deque
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +26,7 @@ from d2s.backends.lax.namespaces import refuse_inner_of
 from d2s.backends.lax.places import EMPTY, Place, Slot, cell_contents, instance_slot
 from d2s.backends.lax.reach import Reach
 from d2s.backends.lax.reach import Restart as Restart
-from d2s.backends.lax.state import attribute_names, getattr_raw, set_raw
+from d2s.backends.lax.state import attribute_names, getattr_raw, new_object, set_raw
 from d2s.backends.lax.trees import map_leaves
 from d2s.conversion import is_made_inside
 from d2s.errors import StagingError
@@ -90,7 +90,7 @@ class Twins:
         if kind is Changing:
             return next(self._changing)
         if kind is Again:
-            return self.copies[token.exact]
+            return self._made(token.exact)
         if kind is Contents:
             self.copies.append(token.value.copy())
             return self.copies[-1]
@@ -100,6 +100,17 @@ class Twins:
             return self._make_node(token)
         # the metaclass of arrays is not `type`
         return kinds.remember(next(self._leaves), kinds.ARRAY)
+
+    def _made(self, number: int) -> Any:
+        copy = self.copies[number]
+        if copy is None:
+            raise StagingError(
+                "a tuple, a frozen set or a pytree contains itself",
+                code="D2S024",
+                site=sites.where(),
+                fix="an object that is not part of itself",
+            )
+        return copy
 
     def _parts(self, count: int) -> list[Any]:
         return [self._make(next(self._tokens)) for _ in range(count)]
@@ -120,17 +131,19 @@ class Twins:
         if isinstance(names, StaticFunction):
             self._parts(len(names.bound))
             return names
-        if issubclass(kind, tuple):
+        if issubclass(kind, tuple) and isinstance(names, int):
             return kind(*self._parts(names))
+        if issubclass(kind, tuple | frozenset):
+            return self._make_fixed(kind, names)
         if isinstance(names, jax.tree_util.PyTreeDef):
             number = self._keep(None)
             parts = self._parts(names.num_leaves)
             self.copies[number] = jax.tree_util.tree_unflatten(names, parts)
             return self.copies[number]
         # first the object, then what is in it: it may contain itself
-        if kind is list:
-            copy: Any = self.copies[self._keep([])]
-            copy.extend(self._parts(names))
+        if issubclass(kind, list):
+            copy: Any = self.copies[self._keep(list.__new__(kind))]
+            list.extend(copy, self._parts(names))
         elif kind is deque:
             copy = self.copies[self._keep(deque(maxlen=names[1]))]
             copy.extend(self._parts(names[0]))
@@ -138,18 +151,35 @@ class Twins:
             copy = self.copies[self._keep(set())]
             copy.update(self._parts(names) if isinstance(names, Pairs) else names)
         elif issubclass(kind, dict):
-            copy = self.copies[self._keep(kind())]
+            # one of the user's is made without running any code of its class
+            library = kind in (OrderedDict, defaultdict)
+            copy = self.copies[self._keep(kind() if library else dict.__new__(kind))]
             if kind is defaultdict:
                 copy.default_factory = self._parts(1)[0]
             if isinstance(names, Pairs):
-                copy.update([self._parts(2) for _ in range(names)])
+                for _ in range(names):
+                    key, part = self._parts(2)
+                    copy[key] = part
             else:
                 for name in names:
                     copy[name] = self._parts(1)[0]
         else:
-            copy = self.copies[self._keep(object.__new__(kind))]
+            copy = self.copies[self._keep(new_object(kind))]
             for name, part in zip(names, self._parts(len(names)), strict=True):
                 set_raw(copy, name, part)
+        return copy
+
+    def _make_fixed(self, kind: Any, names: Any) -> Any:
+        """A tuple of the user's or a frozen set: the parts first, it is made of them."""
+        number = self._keep(None)
+        if kind is frozenset:
+            self.copies[number] = frozenset(self._parts(names))
+            return self.copies[number]
+        count, attributes = names
+        items = self._parts(count)
+        copy = self.copies[number] = tuple.__new__(kind, items)
+        for name, part in zip(attributes, self._parts(len(attributes)), strict=True):
+            set_raw(copy, name, part)
         return copy
 
     def _keep(self, copy: Any) -> int:
@@ -389,7 +419,7 @@ def keys_of(value: Any) -> list[Any]:
         return list(range(len(value)))
     if isinstance(value, dict):
         return list(value)
-    if isinstance(value, set | np.ndarray | jax.Array):
+    if isinstance(value, set | frozenset | np.ndarray | jax.Array):
         return []
     return list(attribute_names(value))
 
@@ -410,7 +440,7 @@ def contents(value: Any) -> Any:
         return set(value)
     if isinstance(value, np.ndarray):
         return value.copy()
-    if isinstance(value, jax.Array):
+    if isinstance(value, jax.Array | frozenset):
         return None
     return {name: getattr_raw(value, name) for name in attribute_names(value)}
 

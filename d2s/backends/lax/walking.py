@@ -29,6 +29,7 @@ from d2s.backends.lax.places import (
     own_dict,
     slot_names,
 )
+from d2s.backends.lax.state import stays_whole
 from d2s.backends.lax.wrappers import is_of_jax
 from d2s.conversion import RUNS_LATER, is_made_by_d2s, is_written, why_not
 from d2s.libraries import is_library_class, is_library_file, is_library_module
@@ -123,7 +124,7 @@ def held_by(value: Any) -> list[Any]:
     if isinstance(value, list | tuple | set | frozenset | deque):
         return list(value)
     if isinstance(value, np.ndarray):
-        return []
+        return list(value.flat) if value.dtype == object else []
     if isinstance(value, types.MethodType):
         return [value.__self__]
     own = own_dict(value)
@@ -173,6 +174,7 @@ class Walk:
         if isinstance(value, StaticFunction):
             return [value.original]
         if isinstance(value, dict | list | tuple | set | frozenset | deque | np.ndarray):
+            self._keep_whole(value)
             return held_by(value)
         wrapped = getattr(value, "__wrapped__", None)
         inner = [wrapped] if isinstance(wrapped, types.FunctionType) else []
@@ -182,11 +184,18 @@ class Walk:
             return []
         kind: Any = type(value)
         if own_dict(value) is not None or slot_names(kind):
+            self._keep_whole(value)
             return [*inner, type(value), *held_by(value)]
         if not inner:
             for held in behind(value):
                 self.reach.pin(held)
         return inner
+
+    def _keep_whole(self, value: Any) -> None:
+        """What is in something that has no twin is seen there as it is."""
+        if stays_whole(value):
+            for held in held_by(value):
+                self.reach.pin(held)
 
     def _function(self, function: types.FunctionType) -> list[Any]:
         code = function.__code__
@@ -258,10 +267,10 @@ class Walk:
             elif isinstance(value, property):
                 for part in (value.fget, value.fset, value.fdel):
                     if isinstance(part, types.FunctionType):
-                        self.reach.as_is(part)
+                        self.reach.as_is(part, name=name)
                         reached.append(part)
             elif isinstance(getattr(value, "func", None), types.FunctionType):
-                self.reach.as_is(value.func)  # functools.cached_property and its kin
+                self.reach.as_is(value.func, name=name)  # functools.cached_property and its kin
                 reached.append(value.func)
             elif name not in OF_PYTHON and self.reach.may_read(kind, name):
                 self.reach.pin(value)  # what a class holds is there for all who know the class
@@ -297,8 +306,10 @@ def _is_written_cell(place: Place, function: types.FunctionType) -> bool:
     """Whether a function, or one inside it, binds a variable of a function around."""
     if place.name is not None:
         return False
-    index = (function.__closure__ or ()).index(place.owner)
-    return function.__code__.co_freevars[index] in _bound_free_names(function.__code__)
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    bound = _bound_free_names(function.__code__)
+    # by identity: cells are equal when what is in them is
+    return any(cell is place.owner and name in bound for name, cell in cells)
 
 
 @functools.lru_cache(maxsize=4096)

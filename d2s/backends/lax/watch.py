@@ -21,6 +21,7 @@ from typing import Any, Protocol
 import jax
 import numpy as np
 
+from d2s.backends.lax import sites
 from d2s.backends.lax.appended import Recorder
 from d2s.backends.lax.behind import behind
 from d2s.backends.lax.guards import FUNCTION_PARTS, Guard
@@ -218,7 +219,7 @@ class Watch:
         if isinstance(value, functools.partial):
             return [value.func, value.args, value.keywords]
         if isinstance(value, tuple | frozenset):
-            return list(value)
+            return [*value, *self._beside(value)]
         if isinstance(value, types.CellType):
             if value is runtime_cell():
                 return []
@@ -230,21 +231,21 @@ class Watch:
         if isinstance(value, np.ndarray):
             if value.flags.writeable or value.base is not None:
                 self._snapshots.append((value, value.copy()))
-            return []
+            return list(value.flat) if value.dtype == object else []
         if isinstance(value, bytearray | array.array):
             self._snapshots.append((value, value[:]))
             return []
         if isinstance(value, list | deque):
             self._snapshots.append((value, list(value)))
-            return list(value)
+            return [*value, *self._beside(value)]
         if isinstance(value, set):
             self._snapshots.append((value, set(value)))
-            return list(value)
+            return [*value, *self._beside(value)]
         if value is sys.modules:
             return list(users_modules()) if self.outside else []
         if isinstance(value, dict) and not type(value).__module__.startswith("d2s."):
             self._snapshots.append((value, dict(value)))
-            return list(value.values())
+            return [*value.values(), *self._beside(value)]
         if isinstance(value, StaticFunction):
             return [value.original]
         if isinstance(value, Elsewhere.KINDS):
@@ -279,6 +280,14 @@ class Watch:
             self._labels[id(buffer)] = f"a {kind.__name__}"
             self._snapshots.append((buffer, buffer.contents()))
         return reached
+
+    def _beside(self, value: Any) -> list[Any]:
+        """The attributes that a container of the user's class has beside its items."""
+        attributes = own_dict(value)
+        if not attributes:
+            return []
+        self._labels[id(attributes)] = f"an attribute of a {type(value).__name__}"
+        return [attributes]
 
     def _take_elsewhere(self, value: Any) -> list[Any]:
         there = Elsewhere(value)
@@ -437,7 +446,7 @@ class Watch:
                 raise StagingError(
                     f"{label} is changed where the change depends on a run-time value",
                     code="D2S024",
-                    site=changes.get(id(owner)) or _here(),
+                    site=changes.get(id(owner)) or sites.where(),
                     fix="keep the values in variables or arrays of fixed size and assign those",
                 )
             found += places
@@ -488,11 +497,3 @@ class Watch:
             error.__suppress_context__ = hides_context
         for owner, before in list(self.changed()):
             restore(owner, before)
-
-
-def _here() -> Site:
-    """The line of the user's that is running."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and is_library_file(frame.f_code.co_filename):
-        frame = frame.f_back
-    return Site(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
