@@ -983,3 +983,101 @@ def test_what_a_class_lists_is_read():
         return [*seen, f(1.0)]
 
     same(*runs(scenario))
+
+
+def test_a_value_of_the_graph_that_got_out_is_taken_back():
+    net = Net()
+
+    @d2s.do_not_convert
+    def stray(x):
+        for found in gc.get_objects():
+            if type(found) is Net:
+                found.w = x
+        return x
+
+    def f(x):
+        return stray(x) + net.w.sum()
+
+    before = net.w
+    with pytest.raises(d2s.Error, match="D2S024"):
+        d2s.to_static(f)(jnp.float32(2))
+    assert net.w is before
+
+
+def shape(a):
+    a.shape = (2, 2)
+
+
+def dtype(a):
+    a.dtype = np.float32
+
+
+def flag(a):
+    a.flags.writeable = False
+
+
+def resized(a):
+    a.resize((2, 2))
+
+
+@pytest.mark.parametrize("change", [shape, dtype, flag, resized], ids=lambda c: c.__name__)
+@pytest.mark.parametrize("held", ["closure", "attribute", "pinned"])
+def test_attributes_of_arrays(change, held):
+    a = np.arange(4, dtype=np.int32)
+    o = types.SimpleNamespace(a=a)
+    proxy = types.MappingProxyType({"a": a})
+
+    def f(x):
+        change({"closure": a, "attribute": o.a, "pinned": proxy["a"]}[held])
+        return x
+
+    before = a.shape, a.dtype, a.flags.writeable
+    with pytest.raises(d2s.Error, match="D2S024"):
+        d2s.to_static(f)(1.0)
+    assert before == (a.shape, a.dtype, a.flags.writeable)
+
+
+@works
+def layout_of_arrays(S):
+    a = np.arange(4.0)
+    f = S(lambda x: x * a.ndim if a.flags.writeable else -x)
+    seen = [f(1.0)]
+    a.shape = (2, 2)
+    seen.append(f(1.0))
+    a.flags.writeable = False
+    return [*seen, f(1.0)]
+
+
+def bounded(o, w, x):
+    o.w = w
+    with d2s.options(max_iterations=20):
+        while x < 10.0:
+            x = x * o.w
+    return x
+
+
+def with_a_call(o, w, x):
+    o.w = w
+    y = jax.vmap(lambda v: v + 1)(jnp.ones(2))
+    return (y * o.w * x).sum()
+
+
+def counted(o, w, x):
+    o.w, o.n = w, 0.0
+    with d2s.options(max_iterations=20):
+        while x < 10.0:
+            x = x * o.w
+            o.n = o.n + o.w
+    return x + o.n
+
+
+@pytest.mark.parametrize("loss", [bounded, with_a_call, counted], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("number", [float, jnp.float32], ids=["float", "array"])
+@pytest.mark.parametrize("has_w", [True, False])
+def test_gradients_by_attributes(loss, number, has_w):
+    def scenario(S):
+        o = types.SimpleNamespace(w=jnp.float32(1)) if has_w else types.SimpleNamespace()
+        f = S(lambda w, x: jax.value_and_grad(lambda w: loss(o, w, x))(w))
+        return [f(number(2), number(1)), f(number(3), number(1)), f(number(1.5), number(2))]
+
+    same(*runs(scenario))

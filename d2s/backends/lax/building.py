@@ -152,6 +152,7 @@ def _call(
     finally:
         outside.undo()
         outside.forget()
+        twins.take_back()
     entry.watch(outside)
     return results.outs, build, writes
 
@@ -215,6 +216,8 @@ def _refuse_changes(outside: Watch, twins: Twins, name: str, function: types.Fun
     changed = next((owner for owner, _ in outside.changed()), None)
     label = None if changed is None else outside.label(changed)
     stray = twins.stray()
+    if twins.take_back() and label is None:
+        label = "an object that it reaches in more than one way"
     if label is None and stray is not None:
         label = f"the global name `{stray}`"
     if label is not None:

@@ -119,6 +119,9 @@ class Place:
     owner: Any
     name: str | None
 
+    #: whether there is such a place at all: a name is one, with a value or without
+    is_there = True
+
     @property
     def is_fixed(self) -> bool:
         """Whether nothing can be stored there, only in what is there."""
@@ -251,6 +254,13 @@ class Answer:
         self.is_same = is_same
 
 
+def copy_of_array(value: np.ndarray) -> np.ndarray:
+    """Another array that only its identity tells apart."""
+    made = value.copy()
+    made.flags.writeable = value.flags.writeable
+    return made
+
+
 def restore(owner: Any, before: Any) -> None:
     """Put back what was in something before it changed."""
     if isinstance(owner, types.CellType):
@@ -260,7 +270,11 @@ def restore(owner: Any, before: Any) -> None:
     elif isinstance(owner, Answer):
         return
     elif isinstance(owner, np.ndarray):
+        setattr(owner, "dtype", before.dtype)  # noqa: B010 - to mypy it cannot be assigned
+        owner.shape = before.shape
+        owner.flags.writeable = True
         owner[...] = before
+        owner.flags.writeable = before.flags.writeable
     elif isinstance(owner, list | bytearray | array.array):
         owner[:] = before
     elif isinstance(owner, type | types.FunctionType | SlotAttributes):
@@ -349,7 +363,11 @@ def is_unchanged(owner: Any, before: Any) -> bool:
     if isinstance(owner, FunctionAttributes):
         now = {n: v for n, v in owner.items.items() if n not in MARKS}
         return now.keys() == before.keys() and all(now[n] is before[n] for n in now)
-    if isinstance(owner, np.ndarray | array.array):
+    if isinstance(owner, np.ndarray):
+        same = owner.shape == before.shape and owner.dtype == before.dtype
+        same = same and owner.flags.writeable == before.flags.writeable
+        return bool(same and owner.tobytes() == before.tobytes())
+    if isinstance(owner, array.array):
         return bool(owner.tobytes() == before.tobytes())
     if isinstance(owner, bytearray):
         return bool(owner == before)

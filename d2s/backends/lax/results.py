@@ -20,20 +20,14 @@ import numpy as np
 
 from d2s.backends.lax import chosen
 from d2s.backends.lax.after_failure import at_failure
+from d2s.backends.lax.attributes import attribute_names, delete_raw, getattr_raw, set_raw
 from d2s.backends.lax.blame import made_or_returned
 from d2s.backends.lax.channels import Scope
 from d2s.backends.lax.dtypes import NUMBERS, is_dynamic, is_symbolic
 from d2s.backends.lax.kinds import ARRAY, kind_of
 from d2s.backends.lax.levels import is_constant, is_mark
 from d2s.backends.lax.places import EMPTY, Place, Slot, own_dict, slot_names
-from d2s.backends.lax.state import (
-    attribute_names,
-    delete_raw,
-    getattr_raw,
-    is_twinned,
-    new_object,
-    set_raw,
-)
+from d2s.backends.lax.state import is_twinned, new_object
 from d2s.backends.lax.texts import Text
 from d2s.backends.lax.trees import children, leaves
 from d2s.backends.lax.twins import Change, Twins, slot_of

@@ -22,6 +22,7 @@ import jax
 import numpy as np
 
 from d2s.backends.lax import sites
+from d2s.backends.lax.attributes import attribute_names, getattr_raw
 from d2s.backends.lax.dtypes import fits, is_dynamic
 from d2s.backends.lax.edge import Constant, Donated, Wanted
 from d2s.backends.lax.keys import (
@@ -337,45 +338,6 @@ def number_of(value: Any) -> type:
 _NUMBERS = {"i": int, "u": int, "f": float, "V": float, "c": complex, "b": bool}
 
 
-def attribute_names(value: Any) -> tuple[str, ...]:
-    """Attributes that an object has of its own, those in slots last."""
-    kind: Any = type(value)
-    names = tuple(own_dict(value) or ())
-    slots = slot_names(kind)
-    return names if not slots else (*names, *(n for n in slots if has_slot(value, n)))
-
-
-def has_slot(value: Any, name: str) -> bool:
-    try:
-        object.__getattribute__(value, name)
-    except AttributeError:
-        return False
-    return True
-
-
-def getattr_raw(value: Any, name: str) -> Any:
-    """An attribute as it is stored, whatever the class makes of a look at it."""
-    own = own_dict(value)
-    return own[name] if own is not None and name in own else object.__getattribute__(value, name)
-
-
-def set_raw(value: Any, name: str, part: Any) -> None:
-    own = own_dict(value)
-    kind: Any = type(value)
-    if own is None or name in slot_names(kind):
-        object.__setattr__(value, name, part)
-    else:
-        own[name] = part
-
-
-def delete_raw(value: Any, name: str) -> None:
-    own = own_dict(value)
-    if own is not None and name in own:
-        del own[name]
-    else:
-        object.__delattr__(value, name)
-
-
 def is_twinned(kind: Any) -> bool:
     known = _TWINNED.get(kind)
     if known is None:
@@ -498,7 +460,7 @@ def _how(kind: Any, value: Any) -> Any:
     params = getattr(kind, "__dataclass_params__", None)
     if params is not None and params.frozen:
         return Taken._pytree if is_pytree else Taken._frozen
-    if is_library_class(kind):
+    if is_library_class(kind) and kind not in _ATTRIBUTES_ONLY:
         return Taken._library
     # a dataclass is a container like the others
     return Taken._record if params is not None and not is_pytree else Taken._instance

@@ -18,15 +18,16 @@ import jax
 import numpy as np
 
 from d2s.backends.lax import aliases, kinds, sites
-from d2s.backends.lax.channels import Scope
+from d2s.backends.lax.attributes import attribute_names, getattr_raw, set_raw
+from d2s.backends.lax.channels import Scope, current_graphs
 from d2s.backends.lax.dtypes import NUMBERS
-from d2s.backends.lax.keys import Again, Changing, Contents, Itself, Node, Pairs, Static
+from d2s.backends.lax.keys import Again, Changing, Contents, Itself, Node, Pairs, Static, layout
 from d2s.backends.lax.levels import is_mark, keep_order, unordered
 from d2s.backends.lax.namespaces import refuse_inner_of
-from d2s.backends.lax.places import EMPTY, Place, Slot, cell_contents, instance_slot
+from d2s.backends.lax.places import EMPTY, Place, Slot, cell_contents, copy_of_array, instance_slot
 from d2s.backends.lax.reach import Reach
 from d2s.backends.lax.reach import Restart as Restart
-from d2s.backends.lax.state import attribute_names, getattr_raw, new_object, set_raw
+from d2s.backends.lax.state import new_object
 from d2s.backends.lax.trees import map_leaves
 from d2s.conversion import is_made_inside
 from d2s.errors import StagingError
@@ -69,6 +70,11 @@ class Twins:
         self._by_id = {id(real): copy for real, copy in zip(owners, self.copies, strict=True)}
         self._numbers = {id(copy): n for n, copy in enumerate(self.copies)}
         self._before = [contents(copy) for copy in self.copies]
+        arrays = {n: copy for n, copy in enumerate(self.copies) if isinstance(copy, np.ndarray)}
+        self._layouts = {n: layout(copy) for n, copy in arrays.items()}
+        #: the places of those outside, which nobody may store anything in
+        self._outside: list[Any] = [*map(_slots_of, owners), [p for p in places if not p.is_fixed]]
+        self._held_outside = [[place.get() for place in group] for group in self._outside]
         self._functions: dict[int, types.FunctionType] = {}
         self._kept: list[Any] = []
         self._make_places()
@@ -92,7 +98,7 @@ class Twins:
         if kind is Again:
             return self._made(token.exact)
         if kind is Contents:
-            self.copies.append(token.value.copy())
+            self.copies.append(copy_of_array(token.value))
             return self.copies[-1]
         if isinstance(token, Static | Itself):
             return token.value
@@ -316,11 +322,15 @@ class Twins:
     def leave_transformation(self, scope: Scope) -> None:
         """After jax has transformed a function of the user's: what that wrote is a plain value.
 
-        Inside of `jax.grad` a value comes with its tangent, which nobody outside can use.
+        Inside of `jax.grad` a value comes with its tangent, which nobody outside can use; but
+        whoever returns may be called inside of another transformation, which goes on.
         """
+        graphs = current_graphs()
 
         def lowered(leaf: Any) -> Any:
             while isinstance(leaf, jax.core.Tracer) and not scope.holds(leaf):
+                if any(leaf._trace is graph for graph in graphs):
+                    break
                 plain = getattr(leaf, "primal", None)
                 if plain is None and getattr(leaf, "batch_dim", EMPTY) is None:
                     plain = leaf.val
@@ -333,13 +343,29 @@ class Twins:
                         fix="return the new value from the function that jax transforms",
                     )
                 leaf = plain
-            return leaf
+            # jax keeps Python's numbers in classes of its own
+            kind = next((k for k in NUMBERS if isinstance(leaf, k)), None)
+            return leaf if kind is None or type(leaf) is kind else kind(leaf)
 
         for slot in self.places():
             value = slot.get()
             new = map_leaves(lowered, value)
             if new is not value:
                 slot.set(new)
+        for _, values in scope.snapshots:  # what somebody would find after a failure
+            for identity, (slot, value) in values.items():
+                values[identity] = slot, map_leaves(lowered, value)
+
+    def take_back(self) -> bool:
+        """Whether a value of the graph got into an object outside; it is taken out again."""
+        found = False
+        for group, before in zip(self._outside, self._held_outside, strict=True):
+            for place, held in zip(group, before, strict=True):
+                now = place.get() if place.is_there else held
+                if now is not held and isinstance(now, jax.core.Tracer):
+                    place.set(held)
+                    found = True
+        return found
 
     # -- what became of them ----------------------------------------------------------------------
 
@@ -353,6 +379,13 @@ class Twins:
             if attributes is not None:
                 keep_order(attributes, before)
             after = contents(copy)
+            if isinstance(copy, np.ndarray) and layout(copy) != self._layouts[n]:
+                raise StagingError(
+                    "the shape, the dtype or a flag of a NumPy array from outside is changed; a "
+                    "compiled call would not repeat that",
+                    code="D2S024",
+                    fix="an array of its own: a.reshape(...), a.astype(...), a.copy()",
+                )
             if not same_contents(before, after):
                 yield Change(n, before, after)
         for place, before in zip(self._places, self._places_before, strict=True):
@@ -422,6 +455,10 @@ def keys_of(value: Any) -> list[Any]:
     if isinstance(value, set | frozenset | np.ndarray | jax.Array):
         return []
     return list(attribute_names(value))
+
+
+def _slots_of(value: Any) -> list[Slot]:
+    return [slot_of(value, key) for key in keys_of(value)]
 
 
 def slot_of(value: Any, key: Any) -> Slot:

@@ -47,6 +47,7 @@ from d2s.backends.lax.places import (
     cell_contents,
     changed_slots,
     class_attributes,
+    copy_of_array,
     is_unchanged,
     own_dict,
     path_to,
@@ -63,7 +64,7 @@ from d2s.values import Maybe
 _ATOMS = (str, bytes, int, float, complex, bool, type(None), types.ModuleType, range, slice)
 _METHODS = (types.BuiltinMethodType, types.MethodWrapperType, types.MethodType)
 
-#: where lists, dicts and sets were last changed by a method, while graphs are built
+#: where containers were last changed by a method, while graphs are built
 changes: dict[int, Site] = {}
 
 
@@ -230,7 +231,7 @@ class Watch:
             return []
         if isinstance(value, np.ndarray):
             if value.flags.writeable or value.base is not None:
-                self._snapshots.append((value, value.copy()))
+                self._snapshots.append((value, copy_of_array(value)))
             return list(value.flat) if value.dtype == object else []
         if isinstance(value, bytearray | array.array):
             self._snapshots.append((value, value[:]))
