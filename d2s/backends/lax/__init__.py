@@ -31,6 +31,7 @@ from d2s.backends.lax import (
     ordering,
     patches,
     printing,
+    refs,
     regions,
     shows,
     sites,
@@ -278,6 +279,7 @@ class LaxBackend(PythonBackend):
         twins = channels.twins()
         if twins is None or any(function is other for other in _CALL_NOTHING):
             return
+        refs.refuse_handed_on(function, args)
         for value in (function, *args):
             twins.meets_class(value if isinstance(value, type) else type(value))
             if isinstance(value, types.ModuleType):
@@ -295,6 +297,7 @@ class LaxBackend(PythonBackend):
 
     def around(self, function: Any, change: Callable[[Any], Any]) -> Any:
         special = _LIBRARY.get(function) if _is_hashable(function) else None
+        special = special or refs.call_for(function)
         special = special or call_for(function, change) or method_for(function)
         special = special or dispatched(function) or remembered(function) or shows.method(function)
         around = appended.together(wrappers.around(function, change))

@@ -7,12 +7,13 @@ in a graph that somebody else builds, a tracer is what JAX made it.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import jax
 
-from d2s.backends.lax import constants, items
+from d2s.backends.lax import constants, items, refs
 from d2s.items import AUGMENTED
 
 _Tracer: Any = jax.core.Tracer
@@ -28,6 +29,18 @@ def install() -> None:
     for change in AUGMENTED.values():
         setattr(_Tracer, f"__{change.__name__}__", _in_place(change))
     constants.install()
+    # a reference that the graph has no twin of is not read and written behind its back
+    for name in ("__getitem__", "__setitem__"):
+        setattr(refs.REF, name, _not_in_a_graph(getattr(refs.REF, name)))
+
+
+def _not_in_a_graph(method: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def ask(ref: Any, *args: Any) -> Any:
+        refs.refuse_real(ref)
+        return method(ref, *args)
+
+    return ask
 
 
 def _in_place(change: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

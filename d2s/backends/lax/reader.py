@@ -20,6 +20,7 @@ from d2s.backends.lax.guards import Guard
 from d2s.backends.lax.keys import Again, Changing, Contents, Itself, Node, Number, Pairs, Static
 from d2s.backends.lax.levels import is_mark
 from d2s.backends.lax.places import EMPTY, Place, slot_names
+from d2s.backends.lax.refs import RefTwin
 from d2s.backends.lax.state import ARRAY, number_of
 from d2s.static import METHODS, StaticFunction
 
@@ -190,6 +191,8 @@ class _Writer:
 
     def _node(self, name: str, node: Node) -> None:
         kind, names = node.kind, node.names
+        if kind is RefTwin:
+            raise _NotWorthIt
         if is_mark(kind):
             self._unless(f"type({name}) is {self._constant(kind)}")
             return

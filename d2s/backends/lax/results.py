@@ -27,6 +27,7 @@ from d2s.backends.lax.dtypes import NUMBERS, is_dynamic, is_symbolic
 from d2s.backends.lax.kinds import ARRAY, kind_of
 from d2s.backends.lax.levels import is_constant, is_mark
 from d2s.backends.lax.places import EMPTY, Place, Slot, own_dict, slot_names
+from d2s.backends.lax.refs import REF, RefTwin
 from d2s.backends.lax.state import is_twinned, new_object
 from d2s.backends.lax.texts import Text
 from d2s.backends.lax.trees import children, leaves
@@ -123,6 +124,8 @@ class Results:
         if isinstance(value, types.MethodType):
             owner, function = self.of(value.__self__), value.__func__
             return lambda call: method(function, owner(call))
+        if kind is RefTwin:
+            return self._reference(value)
         filler = self._filler(value)
         if filler is None:
             return self._other(value)
@@ -139,6 +142,17 @@ class Results:
 
         self._known[id(value)] = value, build
         empty, fill = filler(value)
+        return build
+
+    def _reference(self, value: RefTwin) -> Build:
+        number, held = len(self._known), self.of(value.value)
+
+        def build(call: Call) -> Any:
+            if number not in call.made:
+                call.made[number] = jax.new_ref(held(call))
+            return call.made[number]
+
+        self._known[id(value)] = value, build
         return build
 
     def _filler(self, value: Any) -> Any:
@@ -365,6 +379,10 @@ def _bind(place: Place, values: list[tuple[Any, Any]]) -> None:
 
 
 def _store(owner: Any, values: list[tuple[Any, Any]], gone: list[Any]) -> None:
+    if type(owner) is REF:
+        for _, value in values:
+            owner[...] = value
+        return
     mapped = isinstance(owner, dict)
     own = owner if mapped else None if isinstance(owner, list | deque) else _attributes(owner)
     if own is not None:

@@ -39,6 +39,7 @@ from d2s.backends.lax.keys import (
 from d2s.backends.lax.levels import is_mark
 from d2s.backends.lax.origins import ARRAY as ARRAY
 from d2s.backends.lax.places import EMPTY, own_dict, slot_names
+from d2s.backends.lax.refs import REF, RefTwin
 from d2s.errors import StagingError, a
 from d2s.libraries import is_library_class
 from d2s.specs import Spec
@@ -109,6 +110,12 @@ class Taken:
     def _leaf(self, value: Any, given: bool) -> None:
         self.leaves.append(value)
         self.key.append(jax.Array)
+
+    def _ref(self, value: Any, given: bool) -> None:
+        """A reference of JAX's: what it holds is an input, and an output where it is written."""
+        if self._owner(value):
+            self.key.append(Node(RefTwin, ("value",)))
+            self.take(value[...], True)
 
     def _struct(self, value: Any, given: bool) -> None:
         """Stands for an array where a graph is looked at and not run."""
@@ -430,6 +437,7 @@ def _how(kind: Any, value: Any) -> Any:
         BoundStatic: Taken._method,
         functools.partial: Taken._partial,
         np.ndarray: Taken._ndarray,
+        REF: Taken._ref,
         jax.ShapeDtypeStruct: Taken._struct,
         Constant: Taken._constant,
         Donated: Taken._donated,

@@ -458,7 +458,8 @@ def keys_of(value: Any) -> list[Any]:
 
 
 def _slots_of(value: Any) -> list[Slot]:
-    return [slot_of(value, key) for key in keys_of(value)]
+    is_ref = type(value) is jax.Ref  # which holds only what JAX lets in
+    return [] if is_ref else [slot_of(value, key) for key in keys_of(value)]
 
 
 def slot_of(value: Any, key: Any) -> Slot:

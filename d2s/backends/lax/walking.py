@@ -152,6 +152,8 @@ class Walk:
             stack += self._look(value)
 
     def _look(self, value: Any) -> list[Any]:
+        if type(value) is jax.Ref:
+            return []
         if is_elsewhere(value):
             there = Elsewhere(value)
             for held in there.held():

@@ -227,7 +227,7 @@ class Watch:
             if self._apart is None or not self._apart.has_place(value, None):
                 self._snapshots.append((value, cell_contents(value)))
             return [cell_contents(value)]
-        if isinstance(value, _OF_JAX):
+        if isinstance(value, _OF_JAX) or type(value) is jax.Ref:
             return []
         if isinstance(value, np.ndarray):
             if value.flags.writeable or value.base is not None:
