@@ -17,6 +17,7 @@ from d2s.errors import Error as Error
 from d2s.errors import IntegerOverflow as IntegerOverflow
 from d2s.errors import LoopLimit as LoopLimit
 from d2s.errors import NanFound as NanFound
+from d2s.errors import NumberInDoubt as NumberInDoubt
 from d2s.errors import SavedException as SavedException
 from d2s.errors import SliceLength as SliceLength
 from d2s.errors import StagingError as StagingError

@@ -114,6 +114,7 @@ CODES = {
     "D2S042": "a loop made more trips than max_iterations",
     "D2S043": "the gradient of a loop without a bound on its trips",
     "D2S044": "a loop that is to be rolled, and cannot be",
+    "D2S045": "a number of which a run-time value decides whether it is Python's",
     "D2S050": "an operation made a NaN",
     "D2S060": "something that cannot be saved to a file",
     "D2S061": "a file that d2s cannot load",
@@ -126,6 +127,8 @@ class Error(Exception):
     """Base class of everything d2s refuses; ``code`` is stable across versions."""
 
     code = "D2S000"
+    #: the positions of the arguments whose values a graph needs, where that is known
+    needs: frozenset[int] | None = None
 
     def __init__(
         self,
@@ -219,6 +222,12 @@ class IntegerOverflow(RunTimeError, OverflowError):
     """Raised after a call: a Python integer left the 32-bit range inside a staged loop."""
 
     code = "D2S040"
+
+
+class NumberInDoubt(RunTimeError, ArithmeticError):
+    """Python and JAX would go on in different ways, and which of them decides is not known."""
+
+    code = "D2S045"
 
 
 class LoopLimit(Error, RuntimeError):

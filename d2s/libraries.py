@@ -87,8 +87,22 @@ def called_argument(function: object) -> int | str | None:
 
 def takes_functions(function: object) -> bool:
     """Whether something of an installed library: it may call any function that it is handed."""
+    package = _package(function)
+    return package != "" and _is_installed(package)
+
+
+#: packages that compute with numbers as JAX does, whatever class a number has
+_ARRAY_PACKAGES = frozenset({"jax", "jaxlib", "numpy", "scipy", "optax", "flax", "ml_dtypes"})
+
+
+def takes_numbers_as_arrays(function: object) -> bool:
+    """Whether a library is known to take a number of a graph for what it is."""
+    return _package(function) in _ARRAY_PACKAGES
+
+
+def _package(function: object) -> str:
     module = getattr(function, "__module__", None) or type(function).__module__
-    return isinstance(module, str) and _is_installed(module.partition(".")[0])
+    return module.partition(".")[0] if isinstance(module, str) else ""
 
 
 @cache

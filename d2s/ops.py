@@ -166,10 +166,7 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def _is(left: Any, right: Any) -> bool:
-    for one, other in ((left, right), (right, left)):
-        if one is True or one is False:
-            active().concrete(other)  # in a graph, Python's own bools are no bools
-    return left is right
+    return left is right or active().is_(left, right)
 
 
 def _compare_rest(left: Any, symbol: str, right: Callable[[], Any], *rest: Any) -> Any:

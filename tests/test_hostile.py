@@ -271,7 +271,8 @@ def test_python_numbers_are_what_they_are():
     assert d2s.to_static(lambda x: isinstance(x, jax.Array))(5) is False
     assert d2s.to_static(lambda n: n < 2**40)(3)
     check(negative_power, (-7,), (3,), flavours=("static",))
-    assert refused(negative_power, jnp.asarray(-7)) == "D2S020"
+    # to an array, JAX decides: an integer on one side of the branch, a float on the other
+    assert refused(negative_power, jnp.asarray(-7)) == "D2S012"
 
 
 def ended_by_an_exception(x):

@@ -73,6 +73,10 @@ class Backend(Protocol):
 
     def not_(self, operand: Any) -> Any: ...
 
+    def is_(self, left: Any, right: Any) -> bool:
+        """Whether two objects that are not one are one in plain Python."""
+        ...
+
     def truth(self, operand: Any) -> Any:
         """A bool of Python's or of the graph's."""
         ...

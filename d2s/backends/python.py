@@ -143,6 +143,9 @@ class PythonBackend:
     def not_(self, operand: Any) -> Any:
         return not operand
 
+    def is_(self, left: Any, right: Any) -> bool:
+        return False
+
     def in_(self, item: Any, container: Any) -> Any:
         return item in container
 

@@ -1,11 +1,15 @@
 """A chained comparison evaluates every operand at most once, and stops where Python stops.
 
-`in` alone asks Python for a truth, which a run-time value does not have yet.
+`in` alone asks Python for a truth, which a run-time value does not have yet. `is` asks which object
+a value is, and Python keeps one object for each small integer, where a graph knows none.
 
 >>> from d2s.pipeline import example
 >>> print(example('def f(x): return 0 < g(x) <= 3'))
 def f(x):
     return d2s.compare(0, '<', d2s.fn(g)(x), '<=', lambda: 3)
+>>> print(example('def f(x): return x is None or x is 3'))
+def f(x):
+    return x is None or d2s.compare(x, 'is', 3)
 >>> print(example('def f(x): return x in (1, 2) or x not in s'))
 def f(x):
     return d2s.or_(d2s.in_(x, (1, 2)), lambda: d2s.not_(d2s.in_(x, s)))
@@ -15,7 +19,6 @@ from __future__ import annotations
 
 import gast
 
-from d2s.analysis.order import is_flag, is_python_bool
 from d2s.converters.base import Converter
 from d2s.converters.blocks import binds, thunk
 from d2s.templates import quote_expression
@@ -38,11 +41,9 @@ class Compare(Converter):
     """Comparisons with more than one operator, and `in`."""
 
     def visit_Compare(self, node: gast.Compare) -> gast.expr:
-        flags = any(is_flag(value) for value in (node.left, *node.comparators))
-        identity = flags and any(isinstance(op, gast.Is | gast.IsNot) for op in node.ops)
         if len(node.ops) == 1 and isinstance(node.ops[0], gast.In | gast.NotIn):
             return self._membership(node)
-        if (len(node.ops) == 1 and not identity) or is_python_bool(node):
+        if len(node.ops) == 1 and not _may_be_of_numbers(node):
             return node
         if self.context.in_expression and any(binds(value) for value in node.comparators[1:]):
             return node  # no function can be made here for what binds a name
@@ -60,3 +61,12 @@ class Compare(Converter):
         if isinstance(node.ops[0], gast.NotIn):
             text = f"d2s.not_({text})"
         return quote_expression(text, node, item=item, container=container)
+
+
+def _may_be_of_numbers(node: gast.Compare) -> bool:
+    """Whether this asks which object a value is, of two that could both be numbers."""
+    values = (node.left, *node.comparators)
+    known = [value.value for value in values if isinstance(value, gast.Constant)]
+    return isinstance(node.ops[0], gast.Is | gast.IsNot) and all(
+        isinstance(value, bool | int | float | complex) for value in known
+    )

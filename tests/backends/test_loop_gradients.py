@@ -257,3 +257,41 @@ def test_without_a_gradient_the_loop_is_that_of_lax():
     ours, theirs = operations(d2s.convert(leaves_a_range)), operations(by_hand)
     assert "dynamic_update_slice" not in ours and "custom_call" not in ours
     assert ours.count("while") == 1 and len(ours) <= 1.2 * len(theirs)
+
+
+def prints_while(x):
+    while x < 10.0:
+        x = x * 2.0
+        print("x", x)
+    return x
+
+
+def prints_and_leaves(x):
+    for n in range(5):
+        x = x * 2.0
+        if x > 10.0:
+            print("left at", n)
+            break
+    return x
+
+
+def prints_in_a_loop_in_a_loop(x):
+    for _ in range(2):
+        while x < 10.0:
+            x = x * 2.0
+            jax.debug.callback(lambda _: None, x)
+        x = x / 3.0
+    return x
+
+
+@pytest.mark.parametrize("program", [prints_while, prints_and_leaves, prints_in_a_loop_in_a_loop])
+def test_a_loop_that_prints_has_forward_mode_alone(program, capsys):
+    static = d2s.to_static(program)
+    for reverse in (jax.grad(static), jax.jit(jax.grad(static))):
+        with pytest.raises(d2s.StagingError) as caught:
+            reverse(1.0)
+        assert caught.value.code == "D2S043"
+        assert caught.value.site.function == program.__name__
+    slope = (static(1.0 + 1e-2) - static(1.0 - 1e-2)) / 2e-2
+    assert jnp.allclose(jax.jacfwd(static)(1.0), slope, rtol=1e-3)
+    assert jnp.allclose(jax.grad(lambda x: static(2.0) * x)(3.0), static(2.0))

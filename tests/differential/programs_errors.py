@@ -613,3 +613,54 @@ def constructors_that_need_the_letters(x):
     if x > 3:
         raise Upper(f"value {x}")
     return x
+
+
+@case((jnp.float32(1),), (jnp.ones(2),), (3,), (2.5,), (True,))
+def attribute_that_is_missing(x):
+    try:
+        return x.grad
+    except AttributeError as error:
+        return str(error), error.name
+
+
+@case((jnp.float32(1),), (jnp.float32(-1),))
+def attribute_that_is_missing_in_a_branch(x):
+    y = x * 2
+    try:
+        if y > 0:
+            y.summ()
+    except AttributeError as error:
+        print(error)
+        return y
+    return -y
+
+
+@case((jnp.array([1.0, 2.0]),), (jnp.array([-1.0, 2.0]),))
+def attribute_that_nobody_has_caught(x):
+    if x[0] > 0:
+        return x.summ()
+    return x.sum()
+
+
+@case((jnp.ones(2),), (3,), (2.5,), (1 + 2j,))
+def attributes_asked_for(x):
+    names = ("grad", "real", "bit_length", "is_integer", "devices", "shape", "requires_grad")
+    return [hasattr(x, name) for name in names], getattr(x, "grad", None), getattr(x, "nope", 7)
+
+
+class Wrapped:
+    def __init__(self, value):
+        self.value = value
+
+    def norm(self):
+        for name in ("detached", "flattened", "sum"):
+            try:
+                return getattr(self.value, name)()
+            except AttributeError:
+                pass
+        return None
+
+
+@case((jnp.ones(2),), (jnp.array([3.0, 4.0]),))
+def attributes_tried_in_turn(x):
+    return Wrapped(x).norm()

@@ -1,5 +1,7 @@
 """Programs around conditional expressions, `and`, `or`, `not` and comparisons."""
 
+import operator
+
 import jax.numpy as jnp
 
 from . import codes
@@ -354,3 +356,36 @@ def a_chain_of_numbers(n, x, y):
     if (n and x and y) < 1:
         return y + (n and x)
     return y
+
+
+THREE, FIVE = 3, 5
+NO_NUMBER = object()
+
+
+@case((3,), (5,), (1,), error_ok=codes.KIND)
+def identity_of_small_integers(n):
+    count = 0
+    while count < n:
+        count += 1
+    return count is FIVE, count is not THREE, (lambda k: k is n)(count)
+
+
+@case((3,), (2,), error_ok=codes.KIND)
+def identity_by_operator(n):
+    count = 0
+    while count < n:
+        count += 1
+    return operator.is_(count, 3), operator.is_not(count, FIVE)
+
+
+@case((3.0,), (2.0,), error_ok=codes.KIND)
+def identity_of_a_truth(x):
+    found = bool(x > 2.0)
+    return found is (x > 0.0)
+
+
+@case((jnp.array([3, 4]),), (jnp.array([1, 2]),))
+def identity_of_other_values(x):
+    y = x + 1
+    same = y
+    return same is y, y is NO_NUMBER, y is None, y is not x, y is FIVE, NO_NUMBER is NO_NUMBER

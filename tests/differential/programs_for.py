@@ -570,3 +570,55 @@ def integer_elements(v):
     for e in v:
         odd = odd + (e % 2 == 1)
     return odd
+
+
+@case((2.0,), (0.0,), (-1.5,), vmap=True)
+def range_of_a_truth(x):
+    total = 0
+    for i in range(bool(x)):
+        total += 1 + i
+    for _ in range(int(x > 1.0), 3):
+        total += 10
+    return total
+
+
+@case((jnp.int32(3),), (jnp.int32(0),), (jnp.uint8(2),), (jnp.int16(-4),))
+def range_of_an_array(n):
+    total = 0
+    for i in range(n):
+        total += i
+    for i in range(0, 5, abs(n) + 1):
+        total += i * 10
+    return total
+
+
+@case((2.0,), (jnp.float32(2),), (jnp.array([2]),), (jnp.array(True),))
+def range_of_no_integer(x):
+    try:
+        for _ in range(x):
+            pass
+    except TypeError:
+        return -1
+    return 1
+
+
+@case((3,), (2,))
+def range_of_too_many(n):
+    try:
+        range(0, n, 1, 1)
+    except TypeError:
+        return n
+    return -n
+
+
+@case((2.0,), (3.0,))
+def range_of_known_arrays(x):
+    for n in (jnp.int32(3), True, jnp.array(2)):
+        for i in range(n):
+            x += i
+    try:
+        for _ in range(jnp.float32(3)):
+            x += 1
+    except TypeError:
+        x += 100
+    return x

@@ -856,7 +856,7 @@ HOLDERS = {
     "dict with methods of its own": (lambda net: Strict(a=net), lambda c: c["a"], "D2S024"),
     "own set": (lambda net: OwnSet([net]), lambda c: list(c)[0], "D2S024"),  # noqa: RUF015
     "counter": (lambda net: collections.Counter(a=net), lambda c: c["a"], "D2S024"),
-    "frozen dataclass": (Frozen, lambda c: c.net, "D2S024"),
+    "frozen dataclass": (Frozen, lambda c: c.net, None),
     "array of objects": (lambda net: np.array([net, None]), lambda c: c[0], "D2S024"),
 }
 

@@ -42,7 +42,7 @@ def attribute_new(w: Writer) -> list[str]:
 @statement("keys on both sides", 0.8, feature="entries-new")
 def keys_new(w: Writer) -> list[str]:
     held, name = w.new("n"), w.target("int")
-    sides = [f"{held}['{'j' if w.chance(0.01) else 'k'}'] = {w.kept('int')}" for _ in range(2)]
+    sides = [f"{held}['{'j' if w.chance(0.1) else 'k'}'] = {w.kept('int')}" for _ in range(2)]
     if w.chance(0.3):
         sides = [f"{held}.update(k={w.kept('int')})", f"{held}.setdefault('k', {w.kept('int')})"]
     lines = [f"{held} = {{'b': {w.kept('int')}}}", *either(w, *sides)]
@@ -55,7 +55,7 @@ def keys_new(w: Writer) -> list[str]:
 @statement("append on both sides", 0.8, feature="append")
 def append_both(w: Writer) -> list[str]:
     held = w.new("n")
-    other = "pass" if w.chance(0.02) else f"{held}.append({w.kept('int')})"
+    other = "pass" if w.chance(0.3) else f"{held}.append({w.kept('int')})"
     lines = [f"{held} = [{w.kept('int')}, {w.kept('int')}]"]
     lines += either(w, f"{held}.append({w.kept('int')})", other)
     w.bind(held, "list")
@@ -72,8 +72,6 @@ def append_rows(w: Writer) -> list[str]:
         body = w.block(2, [(i, "int")])
         with w.local(i):
             item = w.kept("int")
-    if may_leave(body) and w.chance(0.9):
-        return []  # how many entries there are, must not depend on a value
     line = w.rng.choice([f"{held}.append({item})", f"{held} += [{item}]"])
     lines = [f"{held} = []", f"for {i} in {source}:", *indented([line, *body.lines])]
     body.leaves = False
@@ -87,7 +85,7 @@ def append_rows(w: Writer) -> list[str]:
 def list_replaced(w: Writer) -> list[str]:
     held, same = w.new("n"), w.new("n")
     lines = [f"{held} = [{w.kept('int')}, 1, 2]"]
-    if w.chance(0.05):
+    if w.chance(0.3):
         lines.append(f"{same} = {held}")
         w.bind(same, "list")
     lines += [f"if {test(w)}:", f"    {held} = [0, {w.kept('int')}, 3]"]

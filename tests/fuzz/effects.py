@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .extras import PROBES
-from .writer import Writer, expression, indented, may_leave, statement, test
+from .writer import Writer, expression, indented, statement, test
 
 PROBES |= {
     "helper-global": "if a > 2:\n    score(a)\nreturn a",
@@ -30,7 +30,7 @@ def effect(w: Writer) -> str:
     forms = ["score(<int>)", "score_if(<int>, <bool>)", "shelve(<int>)", "LEDGER.post(<int>)"]
     if boxes(w):
         forms += [f"charge({w.rng.choice(boxes(w))}, <int>)"]
-    lists = [name for name in w.names("list") if name not in w.given or w.chance(0.1)]
+    lists = [name for name in w.names("list") if name not in w.given or w.chance(0.5)]
     if lists:
         forms += [f"raise_all({w.rng.choice(lists)}, <int>)"]
     return w.fill(w.rng.choice(forms))
@@ -73,8 +73,6 @@ def with_lent(w: Writer) -> list[str]:
         return []
     head = f"with Lent({w.rng.choice(boxes(w))}, {w.kept('int')}):"
     body = w.block(3)
-    if may_leave(body) and w.chance(0.9):
-        return []  # what happens at the end must be sure to happen
     w.merge(body)
     return [head, *indented(body.lines)]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .failures import TROUBLES
 from .loops import loop_head, while_parts
-from .writer import POOLS, Writer, expression, indented, may_leave, statement, test
+from .writer import POOLS, Writer, expression, indented, statement, test
 
 #: feature -> a function of one run-time number that uses it, and nothing else that is new
 PROBES: dict[str, str] = {
@@ -172,8 +172,6 @@ def _with(w: Writer, quiet: bool) -> list[str]:
     if not w.may_nest():
         return []
     body = w.block(4)
-    if may_leave(body) and w.chance(0.8):
-        return []  # what the guard would see of a failure, is refused
     lines = [f"with Guard('w', {quiet}):", *indented(body.lines)]
     if quiet:
         body.leaves = False

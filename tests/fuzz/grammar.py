@@ -3,6 +3,7 @@
 Programs end: loops have counters nothing else writes to. Their numbers are exact: integers are
 kept small by `%`, floats are multiples of 1/4, so no answer hangs on how something is rounded.
 They stay away from what `docs/differences.md` names: no index is out of range, no divisor is zero.
+They do not stay away from what d2s refuses: people do not know what that is when they write.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import random
 from collections.abc import Iterable
 
 # They register their productions.
-from . import boxes, effects, expressions, extras, failures, loops, statements  # noqa: F401
+from . import algorithms, boxes, effects, expressions, extras, failures, habits, loops, statements  # noqa: F401  # noqa: F401
 from .program import Program
 from .writer import POOLS, Writer, indented, result
 
@@ -19,6 +20,7 @@ FLAVOURS = ("static", "traced", "traced", "mixed")
 PARAMETERS = (
     *("int", "int", "int", "float", "float", "float", "bool", "vec", "vec", "ivec"),
     *("mat", "pair", "list", "dict", "array int", "array float", "array bool"),
+    *("buffer", "items", "list", "grid", "text"),
 )
 
 
@@ -52,6 +54,14 @@ def cell(rng: random.Random, kind: str) -> str:
             return f"[{', '.join(cell(rng, 'int') for _ in range(3))}]"
         case "dict":
             return f"{{'a': {whole}, 'b': {part}}}"
+        case "buffer":
+            return f"np.array([{', '.join(cell(rng, 'float') for _ in range(3))}], np.float32)"
+        case "items":
+            return f"[{', '.join(cell(rng, 'int') for _ in range(rng.randint(0, 4)))}]"
+        case "grid":
+            return f"[[{cell(rng, 'int')}, {cell(rng, 'int')}], [{cell(rng, 'int')}, 1]]"
+        case "text":
+            return repr(rng.choice(["", "a", "low", "big", "ab"]))
     raise AssertionError(kind)
 
 
@@ -72,6 +82,7 @@ def generate(seed: int, features: Iterable[str] = ()) -> Program:
         parameters["a"] = "int"
         w.bound["a"] = "int"
     some = ["int", "float", "bool", "vec", "ivec", "mat", "pair", "list", "dict", "nest"]
+    some += ["text", "items", "grid", "option", "buffer"]
     likely = [*w.bound.values(), "int", "float", rng.choice(some)]
     w.returns = tuple(rng.choice(likely) for _ in range(rng.choice([1, 2, 3, 3])))
     lines: list[str] = []

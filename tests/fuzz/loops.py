@@ -142,6 +142,8 @@ def continue_(w: Writer) -> list[str]:
 def return_(w: Writer) -> list[str]:
     if w.depth == 0 or w.in_function:
         return []
-    if w.chance(0.96):
+    if w.chance(0.88):
         return leave(w, f"return {result(w)}")
-    return leave(w, w.rng.choice(["return", f"return {w.kept('int')}", f"return {w.expr('pair')}"]))
+    others = ["return", f"return {w.kept('int')}", f"return {w.expr('pair')}", "return None"]
+    others += ["return []", f"return [{w.kept('int')}]", "return 'none'", "return False"]
+    return leave(w, w.rng.choice(others))

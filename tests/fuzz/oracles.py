@@ -15,6 +15,7 @@ What prints is mapped and differentiated as a static function: only a whole call
 from __future__ import annotations
 
 import dis
+import inspect
 import re
 import types
 from collections.abc import Callable, Iterator, Sequence
@@ -41,6 +42,8 @@ RTOL, ATOL = 1e-5, 1e-6
 ORACLES = ("converted", "reference", "text", "static", "recall", "compiled", "vmap", "grad")
 #: what no user may ever see, in a refusal neither
 INSIDES = re.compile(r"\b(Maybe|Unbound|Difference|Halt|Escaped)\b")
+#: without a static function around, a value that is needed while jax traces is jax's own error
+JAX_REFUSES = re.compile(r"Tracer|NonConcrete|Concretization")
 REVERSE = "Reverse-mode differentiation does not work for"
 
 
@@ -71,6 +74,7 @@ class Verdict:
 
     findings: list[Finding] = field(default_factory=list)
     refusals: list[tuple[str, str]] = field(default_factory=list)  # oracle, code
+    reasons: list[str] = field(default_factory=list)  # the same in words
     ran: list[str] = field(default_factory=list)
     staged: set[int] = field(default_factory=set)
     ends: list[str | None] = field(default_factory=list)  # how plain Python ended
@@ -126,6 +130,14 @@ class Judge:
             self.verdict.ran.append(oracle)
         if got.code is not None and not INSIDES.search(got.message):
             self.verdict.refusals.append((oracle, got.code))
+            self.verdict.reasons.append(reason(got.code, got.message))
+            return False
+        if (
+            oracle in ("vmap", "grad")
+            and got.error
+            and JAX_REFUSES.search(f"{got.error} {got.message}")
+        ):
+            self.verdict.refusals.append((oracle, "jax"))
             return False
         want.stdout, got.stdout = map(_signless_zeros, (want.stdout, got.stdout))
         why = harness.outcome_difference(want, got, RTOL, ATOL)
@@ -231,12 +243,10 @@ class Judge:
     def _made(self) -> Callable[..., Any]:
         """What is transformed: the converted function, or the static one.
 
-        That is for prints, whose order counts, and for the bodies of classes, which run as they
-        are: without a static function around, errors about them are those of jax.
+        That is for prints, whose order counts, and for generators and the bodies of classes, which
+        run as they are: without a static function around, errors about them are those of jax.
         """
-        needs_static = _has(self.fn.__code__, lambda code: "print" in code.co_names) or _has(
-            self.fn.__code__, _makes_a_class
-        )
+        needs_static = any(_has(self.fn.__code__, what) for what in (_prints, _runs_as_it_is))
         return harness.Static(self.fn) if needs_static else harness.converted(self.fn)
 
     def _grad(self) -> None:
@@ -293,6 +303,13 @@ def _tracer_errors() -> Iterator[list[Any]]:
         kind.__init__ = own
 
 
+def reason(code: str, message: str) -> str:
+    """The code and the first words of a refusal, the same for all names and numbers in it."""
+    told = message.removeprefix(code).strip(": \n").partition("\n")[0]
+    words = re.sub(r"'[^']*'|`[^`]*`|\"[^\"]*\"|\d+", "_", told).split()
+    return " ".join([code, *words[:12]])
+
+
 def _signless_zeros(text: str) -> str:
     """A remainder that is zero has no sign in Python, and one in a graph."""
     return re.sub(r" *-?(0\.0+)(?!\d)", r"\1", text)
@@ -304,8 +321,13 @@ def _has(code: types.CodeType, what: Callable[[types.CodeType], bool]) -> bool:
     return what(code) or any(_has(one, what) for one in inner)
 
 
-def _makes_a_class(code: types.CodeType) -> bool:
-    return any(one.opname == "LOAD_BUILD_CLASS" for one in dis.get_instructions(code))
+def _prints(code: types.CodeType) -> bool:
+    return "print" in code.co_names
+
+
+def _runs_as_it_is(code: types.CodeType) -> bool:
+    generator = bool(code.co_flags & inspect.CO_GENERATOR)
+    return generator or any(one.opname == "LOAD_BUILD_CLASS" for one in dis.get_instructions(code))
 
 
 def _odd(value: Any) -> bool:

@@ -1,6 +1,8 @@
 """What generated programs may use. Their text takes in the parts that it mentions."""
 
-import functools  # noqa: F401 - programs use it
+import collections  # noqa: F401 - programs use it
+import functools  # noqa: F401
+import heapq  # noqa: F401
 import math  # noqa: F401
 import operator  # noqa: F401
 
@@ -195,3 +197,103 @@ class Spill(Exception):
         super().__init__("spilt", n)
         self.n = n
         self.rest = rest
+
+
+def gcd(a, b):
+    while b:
+        a, b = b, a % b
+    return a
+
+
+def factorial(n):
+    if n <= 1:
+        return 1
+    return n * factorial(n - 1)
+
+
+def fib(n):
+    return n if n < 2 else fib(n - 1) + fib(n - 2)
+
+
+def power(s, n):
+    if n == 0:
+        return 1
+    half = power(s, n // 2)
+    return half * half * s if n % 2 else half * half
+
+
+def total(items):
+    if not items:
+        return 0
+    return items[0] + total(items[1:])
+
+
+def depth(n, limit=3):
+    if n <= 0 or limit == 0:
+        return 0
+    return 1 + max(depth(n - 1, limit - 1), depth(n - 2, limit - 1))
+
+
+def put(items, i, v):
+    items[i] = v
+
+
+def push(items, v):
+    items.append(v)
+    return len(items)
+
+
+def swap(items, i, j):
+    items[i], items[j] = items[j], items[i]
+
+
+def bump(table, key):
+    table[key] = table.get(key, 0) + 1
+
+
+def scale(buf, s):
+    buf *= s
+    return buf
+
+
+def fill_from(buf, i, s):
+    for c in range(3):
+        if c >= i:
+            buf[c] = s
+
+
+def find(items, v):
+    for c, item in enumerate(items):
+        if item == v:
+            return c
+    return None
+
+
+def label(n):
+    if n < 0:
+        return "negative"
+    if n == 0:
+        return "zero"
+    return "positive"
+
+
+class Stack:
+    def __init__(self):
+        self.items = []
+
+    def push(self, v):
+        self.items.append(v)
+
+    def pop(self):
+        if not self.items:
+            raise IndexError("empty")
+        return self.items.pop()
+
+    def __len__(self):
+        return len(self.items)
+
+
+class Node:
+    def __init__(self, n, after=None):
+        self.n = n
+        self.after = after

@@ -7,7 +7,8 @@ import functools
 import inspect
 import itertools
 import linecache
-from collections.abc import Callable
+import types
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,12 +30,8 @@ class Program:
     @functools.cached_property
     def source(self) -> str:
         """The whole text: what it needs of the prelude, then the function."""
-        needed = _names(self.body) | ({"jnp"} if "jnp." in str(self.rows) else set())
-        parts = _prelude()
-        while more := {n for name in needed & parts.keys() for n in _names(parts[name])} - needed:
-            needed |= more
-        chosen = [text for name, text in parts.items() if name in needed]
-        return "\n\n\n".join([*chosen, self.body.strip()]) + "\n"
+        more = {"jnp"} if "jnp." in str(self.rows) else set()
+        return with_needed(self.body, prelude, more)
 
     @functools.cached_property
     def size(self) -> int:
@@ -53,6 +50,16 @@ class Program:
         )
 
 
+def with_needed(body: str, prelude: types.ModuleType, more: Iterable[str] = ()) -> str:
+    """The text of a program after what it mentions of a prelude."""
+    needed = _names(body) | set(more)
+    parts = _parts(prelude)
+    while more := {n for name in needed & parts.keys() for n in _names(parts[name])} - needed:
+        needed |= more
+    chosen = [text for name, text in parts.items() if name in needed]
+    return "\n\n\n".join([*chosen, body.strip()]) + "\n"
+
+
 def _names(text: str) -> set[str]:
     """All names a text mentions, those after `global` too."""
     nodes = list(ast.walk(ast.parse(text)))
@@ -61,19 +68,20 @@ def _names(text: str) -> set[str]:
 
 
 @functools.cache
-def _prelude() -> dict[str, str]:
-    """The statements of the prelude by the name each binds."""
+def _parts(prelude: types.ModuleType) -> dict[str, str]:
+    """The statements of a prelude by the name each binds."""
     text = inspect.getsource(prelude)
     found = {}
     for node in ast.parse(text).body:
         segment = ast.get_source_segment(text, node) or ""
         match node:
             case ast.Import():
-                found[node.names[0].asname or node.names[0].name] = segment
+                found[node.names[0].asname or node.names[0].name.split(".")[0]] = segment
             case ast.Assign(targets=[ast.Name(name)]):
                 found[name] = segment
             case ast.ClassDef() | ast.FunctionDef():
-                found[node.name] = segment
+                marks = (f"@{ast.unparse(mark)}" for mark in node.decorator_list)
+                found[node.name] = "\n".join([*marks, segment])
     return found
 
 

@@ -45,6 +45,7 @@ class Report:
     asked: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
     refusing: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
     ends: Counter[str] = field(default_factory=Counter)
     written: Counter[str] = field(default_factory=Counter)
@@ -57,6 +58,7 @@ class Report:
         self.asked.update(verdict.ran)
         self.refused.update(f"{oracle} {code}" for oracle, code in verdict.refusals)
         self.refusing += any(oracle in ("static", "converted") for oracle, _ in verdict.refusals)
+        self.reasons.update(set(verdict.reasons))
         self.ends.update(end or "a value" for end in verdict.ends)
         self.written.update(program.used)
         if verdict.skipped:
@@ -71,6 +73,8 @@ class Report:
             f"oracles asked: {_counts(self.asked)}",
             f"plain Python ended with: {_counts(self.ends)}",
             f"refused: {share:.1f} % of the programs; {_counts(self.refused)}",
+            "refused because, so many programs:",
+            *(f"  {count:5d}  {reason}" for reason, count in self.reasons.most_common()),
             f"skipped: {_counts(self.skipped)}",
             "constructs, generated (staged): " + _staged(self.tally.generated, self.tally.staged),
             "nested pairs, generated (staged): "

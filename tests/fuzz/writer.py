@@ -27,6 +27,12 @@ POOLS: dict[str, tuple[str, ...]] = {
     "dict": ("r",),
     "box": ("o",),
     "nest": ("e",),
+    # what people write, whether d2s accepts it yet or not
+    "text": ("word", "name"),
+    "items": ("items", "queue"),  # a list whose length depends on values
+    "grid": ("table",),  # a list of lists
+    "option": ("best",),  # an integer or None
+    "buffer": ("buf", "alias"),  # an array of NumPy's
 }
 
 
@@ -185,6 +191,16 @@ class Writer:
                 return f"Box({self.expr('int')}, {self.expr('float')})"
             case "nest":
                 return f"({self.expr('pair')}, {{'k': {self.expr('list')}}})"
+            case "text":
+                return self.rng.choice(["'ab'", "''", "'x'", "'low'"])
+            case "items":
+                return self.rng.choice(["[]", f"[{self.expr('int')}]"])
+            case "grid":
+                return f"[[{self.expr('int')}, 1], [2, {self.expr('int')}]]"
+            case "option":
+                return self.rng.choice(["None", self.expr("int")])
+            case "buffer":
+                return self.rng.choice(["np.zeros(3, np.float32)", "np.ones(3, np.float32)"])
         raise AssertionError(kind)
 
     def kept(self, kind: str) -> str:

@@ -25,6 +25,7 @@ from d2s.backends.lax import (
     channels,
     handlers,
     items,
+    kinds,
     loops,
     namespaces,
     observation,
@@ -38,8 +39,9 @@ from d2s.backends.lax import (
     texts,
     wrappers,
 )
+from d2s.backends.lax.answers import refuse_numbers
 from d2s.backends.lax.builtin_calls import BUILTINS, OPERATORS, power, refuse_unrepeatable
-from d2s.backends.lax.casts import has_traced, refuse
+from d2s.backends.lax.casts import has_traced, not_, refuse, to_bool
 from d2s.backends.lax.compiled import Compiled
 from d2s.backends.lax.dispatching import dispatched, remembered
 from d2s.backends.lax.math_calls import MATH
@@ -47,6 +49,7 @@ from d2s.backends.lax.membership import is_in
 from d2s.backends.lax.needs import needs_truth
 from d2s.backends.lax.notes import note
 from d2s.backends.lax.numpy_calls import call_for, method_for
+from d2s.backends.lax.provenance import needing
 from d2s.backends.lax.sequences import refuse_outer_iterator
 from d2s.backends.lax.text_calls import of_text
 from d2s.backends.lax.walking import users_functions
@@ -120,11 +123,12 @@ class LaxBackend(PythonBackend):
 
     def concrete(self, value: Any) -> Any:
         if self.is_traced(value):
-            raise refuse(
+            error = refuse(
                 "this value must be known while the graph is built",
                 "an `if` statement on it, instead of `is True` or of `:=` behind it in a lambda "
                 "or comprehension",
             )
+            raise needing(error, value)
         return value
 
     def switch(self, subject: Any, cases: dict[int, Block], orelse: Block, state: State) -> Any:
@@ -144,12 +148,13 @@ class LaxBackend(PythonBackend):
         return branches.or_(first, rest)
 
     def truth(self, operand: Any) -> Any:
-        return regions.scalar_predicate(operand) if self.is_traced(operand) else bool(operand)
+        return to_bool(operand)
 
     def not_(self, operand: Any) -> Any:
-        if self.is_traced(operand):
-            return ~regions.scalar_predicate(operand)
-        return not operand
+        return not_(operand)
+
+    def is_(self, left: Any, right: Any) -> bool:
+        return kinds.is_(left, right)
 
     def in_(self, item: Any, container: Any) -> Any:
         return is_in(item, container)
@@ -276,6 +281,7 @@ class LaxBackend(PythonBackend):
 
     def leave(self, function: Any, args: tuple[Any, ...]) -> None:
         refuse_unrepeatable(function)
+        refuse_numbers(function, args)
         twins = channels.twins()
         if twins is None or any(function is other for other in _CALL_NOTHING):
             return

@@ -10,7 +10,7 @@ from d2s.backends.lax import aliases, channels, sites
 from d2s.backends.lax.blame import difference
 from d2s.backends.lax.boxes import build, known, opened
 from d2s.backends.lax.channels import Scope
-from d2s.backends.lax.dtypes import cast
+from d2s.backends.lax.dtypes import cast, of_type
 from d2s.backends.lax.places import WHOLE, Slot
 from d2s.backends.lax.trees import (
     Difference,
@@ -93,8 +93,8 @@ def select(test: Any, one: Any, other: Any) -> Any:
             return leaf
         a, b = leaf.sides
         if isinstance(a, Filler) or isinstance(b, Filler):
-            return cast(b if isinstance(a, Filler) else a, leaf.type)
-        return cast(jnp.where(test, cast(a, leaf.type), cast(b, leaf.type)), leaf.type)
+            return of_type(b if isinstance(a, Filler) else a, leaf.type)
+        return of_type(jnp.where(test, cast(a, leaf.type), cast(b, leaf.type)), leaf.type)
 
     memo: dict[Any, Any] = {}
     picked = build(tree, pick, memo)

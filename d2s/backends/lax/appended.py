@@ -17,8 +17,9 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import take_current_trace
 
+from d2s.backends.lax import origins
 from d2s.backends.lax.dtypes import NUMBERS, cast, type_of
-from d2s.backends.lax.trees import Rows, children, leaves, map_leaves
+from d2s.backends.lax.trees import Out, Rows, children, leaves, map_leaves
 from d2s.errors import StagingError
 
 
@@ -156,7 +157,10 @@ def items_of(rows: Rows, put: Callable[[Any], Any], make: Callable[..., Any]) ->
     for leaf in leaves(rows.item):
         array = put(leaf)
         if array is not leaf or isinstance(leaf, jax.core.Tracer):
+            kind = leaf.type.kind if isinstance(leaf, Out) else origins.kind_of(leaf)
             columns[id(leaf)] = rows_of(array, rows.count)
+            for row in columns[id(leaf)]:
+                origins.made(row, kind)
 
     def at(number: int) -> Callable[[Any], Any]:
         return lambda leaf: columns[id(leaf)][number] if id(leaf) in columns else leaf
@@ -241,7 +245,8 @@ def _stack(function: Any, arrays: Any, axis: int = 0, **kwargs: Any) -> Any:
 
 def _array(function: Any, object: Any, *args: Any, **kwargs: Any) -> Any:
     whole = _gathered(object, nested=True) if type(object) in (list, tuple) else None
-    return function(object if whole is None else whole, *args, **kwargs)
+    found = function(object if whole is None else whole, *args, **kwargs)
+    return origins.as_kind(found, origins.ARRAY)  # it may be the very number that was given
 
 
 def _concatenate(function: Any, arrays: Any, axis: Any = 0, **kwargs: Any) -> Any:

@@ -17,6 +17,7 @@ from d2s import settings
 from d2s.backends.lax import failing, sites
 from d2s.backends.lax.bounded import Form, graphs_of, loop_p
 from d2s.backends.lax.bounded.checkpointed import checkpointed_while
+from d2s.backends.lax.bounded.one_way import one_way
 from d2s.backends.lax.carry import Plan
 from d2s.backends.lax.counters import most_trips
 from d2s.backends.lax.folding import fold, way_out
@@ -36,10 +37,14 @@ class Bound:
     #: something in the state has a gradient, and nothing happens on the host
     is_ours: bool
     site: Site
+    #: something happens on the host
+    has_effects: bool = False
 
     def loop(self, test: Callable[[Any], Any], body: Callable[[Any], Any], start: Any) -> Any:
         if not self.is_ours:
-            return jax.lax.while_loop(test, body, start)
+            tree: Any
+            leaves, tree = jax.tree.flatten(jax.lax.while_loop(test, body, start))
+            return tree.unflatten(self._marked(leaves))
         test, tests, body, consts, values, tree = graphs_of(test, body, start)
         return tree.unflatten(self.bind(test, tests, body, consts, values))
 
@@ -87,12 +92,16 @@ class Bound:
             body_nconsts=len(consts),
             body_jaxpr=body,
         )
-        return rest.all(outs, whole)
+        return rest.all(self._marked(outs), whole)
+
+    def _marked(self, outs: list[Any]) -> list[Any]:
+        return one_way(outs, self.site) if self.has_effects else outs
 
 
 def bound_of(plan: Plan, tested: Region, limit: int | None) -> Bound:
     has_gradient = any(jnp.issubdtype(j.type.dtype, jnp.inexact) for j in plan.carried)
-    is_ours = has_gradient and not (plan.region.effects or tested.effects)
+    effects = bool(plan.region.effects or tested.effects)
+    is_ours = has_gradient and not effects
     # jax puts its checks into its own loops only
     is_ours = is_ours and settings.NAN not in settings.checks()
     # inside of `jax.shard_map` jax's own loop keeps track of what differs between devices
@@ -102,7 +111,7 @@ def bound_of(plan: Plan, tested: Region, limit: int | None) -> Bound:
     asked = limit is None and is_ours
     if asked:
         limit = settings.max_iterations()
-    return Bound(limit, asked and limit is not None, is_ours, sites.where())
+    return Bound(limit, asked and limit is not None, is_ours, sites.where(), effects)
 
 
 def tell_limit(bound: Bound, still_going: Any) -> None:

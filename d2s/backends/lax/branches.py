@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from d2s.backends.lax import aliases, channels, direct, failing, notes, sites
+from d2s.backends.lax import aliases, channels, direct, failing, notes, origins, sites
 from d2s.backends.lax.blame import change, difference, target_names
 from d2s.backends.lax.boxes import content
 from d2s.backends.lax.channels import Halt
@@ -48,7 +48,7 @@ def cond(
     watch.alone = only
     with only_if(lambda: predicate):
         one = trace(lambda: then(*state), [], watch)
-    with only_if(lambda: ~predicate):
+    with only_if(lambda: jnp.logical_not(predicate)):
         other = trace(lambda: orelse(*state), [], watch)
     return join_branches(predicate, one, other, watch, (then, orelse))
 
@@ -297,9 +297,12 @@ def _goes_on(first: Any, stop_when: bool) -> Callable[[], Any]:
 
 
 def _combined(first: Any, later: Region, stop_when: bool) -> Any:
-    value = later.run()[later.value.index] if isinstance(later.value, Out) else later.value
+    own = later.value
+    value = later.run()[own.index] if isinstance(own, Out) else own
+    kind = own.type.kind if isinstance(own, Out) else bool
     # not `|`: to the graph that is the sum of two bools, which Python computes otherwise
-    return jnp.where(first, True, value) if stop_when else jnp.logical_and(first, value)
+    found = jnp.where(first, True, value) if stop_when else jnp.logical_and(first, value)
+    return origins.made(found, origins.joined(origins.kind_of(first), kind))
 
 
 def _is_cheap_bool(first: Any, later: Region) -> bool:

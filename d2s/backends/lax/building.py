@@ -103,6 +103,7 @@ def _call(
     function, edge, name = entry.owner.function, entry.owner._edge, entry.owner._name
     twins = Twins(entry.key, entry.fill(leaves), owners, entry.places, entry.owner._reach)
     args, names, values = twins.roots[:3]
+    channels.root().inputs = leaves
     tokens = (token for token in entry.key if isinstance(token, Static | Itself))
     pins = entry.owner._reach.pins
     known = [t.value for t in tokens if isinstance(t.value, type | BaseException)]
@@ -141,7 +142,7 @@ def _call(
         channels.refuse_aliases(channels.root(), name, _definition(function))
         keep_transient(scope, twins.changed())
         results = Results(twins, outside, function)
-        build = results.of(value)
+        build = results.returned(value)
         writes = results.writes(scope)
         results.note_choices(channels.root().choices)
         if type(value) is tuple and list(map(id, value)) == list(map(id, results.outs)):

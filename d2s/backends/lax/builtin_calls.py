@@ -14,13 +14,15 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from d2s.backends.lax import channels, kinds, namespaces, ordering
+from d2s.backends.lax import channels, kinds, namespaces, ordering, origins
 from d2s.backends.lax.appended import Recorder
 from d2s.backends.lax.branches import and_, cond, or_
 from d2s.backends.lax.casts import (
+    as_bool,
     has_traced,
     index,
     is_integer,
+    not_,
     refuse,
     scalar,
     to_bool,
@@ -28,7 +30,7 @@ from d2s.backends.lax.casts import (
     to_int,
     weak,
 )
-from d2s.backends.lax.dtypes import cast, is_dynamic, is_symbolic, type_of
+from d2s.backends.lax.dtypes import is_dynamic, is_symbolic
 from d2s.backends.lax.membership import is_in
 from d2s.backends.lax.regions import is_traced, scalar_predicate
 from d2s.backends.lax.sequences import Enumerate, Fresh, Range, Reversed, Sequence, Zip, as_sequence
@@ -41,18 +43,11 @@ Call = Callable[..., Any]
 
 
 def _range(*args: Any) -> Any:
-    if not any(is_traced(a) or is_symbolic(a) for a in args):
-        return range(*(int(a) if isinstance(a, jax.Array) and not a.shape else a for a in args))
-    for a in args:
-        kind = getattr(a, "dtype", None)
-        if kind is not None and not jnp.issubdtype(kind, jnp.integer):
-            raise TypeError("'float' object cannot be interpreted as an integer")
-    weak = type_of(0)
+    if not any(is_traced(a) or is_symbolic(a) for a in args) or len(args) > 3:
+        return range(*(a if is_symbolic(a) else index(a) for a in args))
     sized = not any(is_traced(a) for a in args)
     args = tuple(jnp.asarray(a) if is_symbolic(a) and not sized else a for a in args)
-    values = [
-        cast(scalar(a), weak) if is_traced(a) else a if is_symbolic(a) else int(a) for a in args
-    ]
+    values = [a if is_symbolic(a) else index(a) for a in args]
     start, stop, step = (0, *values, 1) if len(values) == 1 else (*values, 1)[:3]
     if is_traced(step):
         cond(step == 0, _zero_step, lambda: None, ())
@@ -95,7 +90,7 @@ def _reversed(iterable: Any) -> Any:
 
 def _len(value: Any) -> Any:
     if isinstance(value, Sequence):
-        return value.length
+        return origins.made(value.length, int)
     if isinstance(value, Recorder):
         return value.length()
     if isinstance(value, jax.Array) and value.ndim and is_symbolic(value.shape[0]):
@@ -123,53 +118,21 @@ def _complex(*args: Any, **kwargs: Any) -> Any:
     return weak(jax.lax.complex(*(part.astype(float) for part in pair)), complex)
 
 
-def _abs(value: Any, /) -> Any:
-    if not is_traced(value):
-        return abs(value)
-    if value.dtype == jnp.bool_:
-        value = _flag_as_integer(value, "abs")
-    return kinds.remember(abs(value), _same(value, float if _is_complex(value) else None))
-
-
 def _flag_as_integer(value: Any, name: str) -> Any:
     """Python's bools are integers, those of arrays are not."""
-    if value.shape or kinds.kind_of(value) is not bool:
+    if value.shape or origins.kind_of(value) is not bool:
         raise refuse(f"{name}() of a bool, which in a graph is Python's or an array's", "int(...)")
     return to_int(value)
 
 
-def _is_complex(value: Any) -> bool:
-    return is_traced(value) and bool(jnp.issubdtype(value.dtype, jnp.complexfloating))
-
-
-def _same(value: Any, kind: type | None = None) -> type | None:
-    """The Python type of a result that is one of Python's numbers where its argument is."""
-    own = kinds.kind_of(value) if is_traced(value) else None
-    return (kind or own) if own in (int, float, complex) else own
-
-
 def power(base: Any, exponent: Any, modulus: Any = None) -> Any:
-    """`**` and `pow`; Python decides by the sign of an exponent what the power of an integer is."""
+    """`**` and `pow`."""
     if modulus is not None and has_traced([base, exponent, modulus]):
         raise refuse(
             "pow() of run-time values with a modulus",
             "a loop over `result = result * base % modulus`",
         )
-    if modulus is not None:
-        return pow(base, exponent, modulus)
-    if is_traced(exponent) and _is_python_integer(base) and _is_python_integer(exponent):
-        raise refuse(
-            "a power of Python integers, which is an integer or a float as the exponent wills",
-            "float(base) ** exponent, or a Python number as exponent",
-        )
-    if is_traced(base) and type(exponent) is int and exponent < 0 and _is_python_integer(base):
-        base = to_float(base)
-    return base**exponent
-
-
-def _is_python_integer(value: Any) -> bool:
-    kind = type_of(value) if is_dynamic(value) else None
-    return kind is not None and kind.weak and bool(jnp.issubdtype(kind.dtype, jnp.integer))
+    return pow(base, exponent, modulus) if modulus is not None else base**exponent
 
 
 def _sum(iterable: Any, /, start: Any = 0) -> Any:
@@ -208,7 +171,7 @@ def _quantified(iterable: Any, stops: Call, combine: Call, empty: bool) -> Any:
     result: Any = empty
     for value in items:  # to ask for them does nothing else
         if is_traced(value):
-            result = combine(result, scalar_predicate(value))
+            result = as_bool(combine(result, scalar_predicate(value)))
         elif bool(value) is not empty:
             return not empty
     return result
@@ -222,7 +185,7 @@ def _asked_one_by_one(items: Iterator[Any], stops: Call, empty: bool) -> Any:
     def next_truth(reached: list[Any]) -> Any:
         nonlocal ended
         for value in items:
-            return scalar_predicate(value) if is_traced(value) else bool(value)
+            return to_bool(value)
         ended = True
         return empty
 
@@ -263,7 +226,7 @@ def _round(number: Any, ndigits: Any = None) -> Any:
     """Half to even. Without digits it is an integer, with digits what the number is."""
     if not is_traced(number):
         return round(number, ndigits) if ndigits is not None else round(number)
-    if kinds.kind_of(number) is kinds.ARRAY:
+    if origins.kind_of(number) in (origins.ARRAY, origins.NUMPY):
         return round(number, ndigits) if ndigits is not None else round(number)
     if number.dtype == jnp.bool_:
         number = _flag_as_integer(number, "round")
@@ -271,16 +234,16 @@ def _round(number: Any, ndigits: Any = None) -> Any:
         return to_int(number if is_integer(number) else jnp.round(number))
     digits = operator.index(ndigits)
     if not is_integer(number):
-        return kinds.remember(jnp.round(number, digits), _same(number))
+        return origins.made(jnp.round(number, digits), origins.kind_of(number))
     if digits >= 0:
         return number
     unit = 10**-digits
     if unit > 10**9:
-        return kinds.remember(number * 0, int)
+        return number * 0
     rest = number % unit
     odd = (number // unit) % 2 == 1
     up = (rest > unit // 2) | ((rest == unit // 2) & odd)
-    return kinds.remember(number - rest + jnp.where(up, unit, 0), int)
+    return weak(number - rest + jnp.where(up, unit, 0), int)
 
 
 _LOCKS = (type(threading.Lock()), type(threading.RLock()))
@@ -350,7 +313,6 @@ BUILTINS: dict[Any, Call] = {
     float: _number(float, to_float),
     bool: _number(bool, to_bool),
     complex: _complex,
-    abs: _abs,
     pow: power,
     sum: _sum,
     min: ordering.extreme("min"),
@@ -371,11 +333,12 @@ BUILTINS: dict[Any, Call] = {
 
 #: functions of `operator` that ask a value more than its own operators would
 OPERATORS: dict[Any, Call] = {
-    operator.abs: _abs,
     operator.contains: lambda container, item: is_in(item, container),
     operator.index: index,
     operator.ipow: power,
-    operator.not_: lambda value: ~to_bool(value) if is_traced(value) else not value,
+    operator.is_: kinds.is_,
+    operator.is_not: lambda left, right: not kinds.is_(left, right),
+    operator.not_: not_,
     operator.pow: power,
     operator.truth: _number(bool, to_bool),
 }

@@ -291,11 +291,12 @@ def settle(
         if _only_strengthens(joining.dynamic, region):
             # from the second trip on they are array elements; the graph is the same
             changed = [j for j in joining.dynamic if j.type != j.sides[0].type]
-            strong = {id(j.sides[0]): Hole(j.sides[0].init, j.type) for j in changed}
+            renamed = {id(j.sides[0]): Hole(j.sides[0].init, j.type) for j in changed}
+            strong = {id(j.sides[0]) for j in changed if j.type.weak != j.sides[0].type.weak}
             positions = [first + n for n, hole in enumerate(holes) if id(hole) in strong]
-            plan = replaced_leaves(plan, strong)
-            holes = [strong.get(id(hole), hole) for hole in holes]
-            stronger = region.strengthened(positions, strong)
+            plan = replaced_leaves(plan, renamed)
+            holes = [renamed.get(id(hole), hole) for hole in holes]
+            stronger = region.strengthened(positions, renamed)
             if stronger is None:
                 continue
             region = stronger
@@ -335,13 +336,16 @@ def _counts_from_near(hole: Hole) -> bool:
 def _only_strengthens(changes: list[Joined], region: Region) -> bool:
     """Whether all that changes is that Python numbers meet arrays of their own dtype.
 
-    Then the graph is the same for both, unless it knows another dtype of that kind, with which the
-    two promote differently.
+    Then the graph is the same for both, unless it depends on which of them they are, or knows
+    another dtype of that kind, with which the two promote differently.
     """
-    weak = [j for j in changes if isinstance(j.sides[0], Hole) and j.type != j.sides[0].type]
-    if not weak or not all(isinstance(j.sides[0], Hole) for j in changes):
+    other = [j for j in changes if isinstance(j.sides[0], Hole) and j.type != j.sides[0].type]
+    if not other or not all(isinstance(j.sides[0], Hole) for j in changes):
         return False
-    if not all(j.type == j.sides[0].type._replace(weak=False) for j in weak):
+    if region.asks_kinds and any(j.type.kind is not j.sides[0].type.kind for j in other):
+        return False
+    weak = [j for j in other if j.type.bare != j.sides[0].type.bare]
+    if not all(j.type.bare == j.sides[0].type.bare._replace(weak=False) for j in weak):
         return False
     met = region.dtypes()
     return not any(

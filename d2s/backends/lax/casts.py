@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from d2s.backends.lax import channels, failing, kinds, sites
+from d2s.backends.lax import channels, failing, kinds, origins, sites
 from d2s.backends.lax.dtypes import Type, cast
 from d2s.backends.lax.regions import failures, is_traced, scalar_predicate
 from d2s.backends.lax.trees import leaves
@@ -71,7 +72,8 @@ def is_integer(value: Any) -> bool:
 def weak(value: Any, kind: type) -> Any:
     """A run-time value as the Python number that plain Python would have."""
     dtype = np.dtype(jax.dtypes.canonicalize_dtype(_DTYPES[kind]))
-    return kinds.remember(cast(value, Type((), dtype, True)), kind)
+    made = cast(value, Type((), dtype, True))
+    return origins.as_kind(value, kind) if made is value else origins.made(made, kind)
 
 
 def to_float(value: Any) -> Any:
@@ -115,17 +117,33 @@ def to_bool(value: Any) -> Any:
     """`bool(value)`."""
     if not is_traced(value):
         return bool(value)
-    return kinds.remember(scalar_predicate(value), bool)
+    return as_bool(scalar_predicate(value))
+
+
+def as_bool(flag: Any) -> Any:
+    """A truth that Python itself has asked for: a bool of Python's, whatever was asked."""
+    return origins.as_kind(flag, bool)
+
+
+def not_(value: Any) -> Any:
+    """`not value`: a bool of Python's, also where the value is an array."""
+    if not is_traced(value):
+        return not value
+    return origins.made(jnp.logical_not(scalar_predicate(value)), bool)
 
 
 def index(value: Any) -> Any:
     """What `operator.index` gives: an integer, and nothing that would have to become one."""
-    if not isinstance(value, jax.core.Tracer):
-        return int(value.__index__()) if hasattr(value, "__index__") else int.__index__(value)
-    if not is_integer(value) or value.shape:
-        # an array that is no scalar says so itself
-        kind = "float" if jnp.issubdtype(value.dtype, jnp.floating) else "Array"
-        raise TypeError(f"'{kind}' object cannot be interpreted as an integer")
+    if isinstance(value, jax.core.Tracer) and not is_traced(value):
+        value = value.to_concrete_value()
+    if not is_traced(value):
+        return operator.index(value)
+    whole = bool(jnp.issubdtype(value.dtype, jnp.integer)) and not value.shape
+    kind = int if whole else kinds.type_(value)
+    if kind is origins.ARRAY:
+        raise TypeError("Only integer scalar arrays can be converted to a scalar index.")
+    if not issubclass(kind, int):
+        raise TypeError(f"'{kind.__name__}' object cannot be interpreted as an integer")
     return _python_int(value)
 
 

@@ -8,6 +8,7 @@ region does not use cost nothing.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -60,11 +61,15 @@ class Scope:
         self.graphs = current_graphs()
         if _stack.scopes:
             self.graphs += _stack.scopes[-1].graphs
+        #: which exception is being handled around it
+        self.around = id(sys.exception())
         self.code: Any = None
         self.payload: dict[int, list[Any]] = {}
         self.numbers: set[int] = set()
         self.snapshots: list[tuple[Any, dict[tuple[int, Any], tuple[Slot, Any]]]] = []
         self.quotes: dict[int, Text] = {}
+        #: of a whole function, the values that the graph gets
+        self.inputs: tuple[Any, ...] = ()
         #: the first thing that was refused in this graph, though somebody may have caught the error
         self.refused: Error | None = None
         #: containers that were joined: in place, a change of one could be one of another, too
@@ -118,6 +123,7 @@ class _Stack(threading.local):
         self.far = 0
         self.exact = False
         self.failures = 0
+        self.questions = 0
         self.trials = 0
         self.positions: list[tuple[Any, tuple[int, int] | None]] = []
         #: what is known of loops in the graph that is being built (see `memory`)
@@ -160,6 +166,16 @@ def note_failure() -> None:
 def count_failures() -> int:
     """How many failures at run time were found so far; it grows, and means nothing else."""
     return _stack.failures
+
+
+def ask_kinds(is_needed: bool) -> None:
+    """What is built depends on which kind of Python value something is (see `origins`)."""
+    _stack.questions += is_needed
+
+
+def count_questions() -> int:
+    """How often that was so; it grows, and means nothing else."""
+    return _stack.questions
 
 
 def root() -> Scope:
@@ -379,5 +395,3 @@ def refuse_aliases(scope: Scope, name: str, site: Site | None = None) -> None:
                 site=changes.get(id(owner)) or site,
                 fix="a new list, dict or object instead of the change in place",
             )
-
-

@@ -83,9 +83,9 @@ class _Graph:
         if isinstance(value, Filler):
             return None
         if isinstance(value, Out):
-            return self._jaxpr.outvars[value.index] if value.type == kind else None
+            return self._jaxpr.outvars[value.index] if value.type.bare == kind.bare else None
         if isinstance(value, jax.Array):
-            return self.inputs[id(value)] if type_of(value) == kind else None
+            return self.inputs[id(value)] if type_of(value).bare == kind.bare else None
         if type(value) not in NUMBERS or kind.shape:
             return None
         held = np.asarray(value, kind.dtype)[()]

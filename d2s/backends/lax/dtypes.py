@@ -1,4 +1,8 @@
-"""Types of run-time values and their join: the least type that holds both sides exactly."""
+"""Types of run-time values and their join: the least type that holds both sides exactly.
+
+A Python number takes the dtype of the array it meets. Two arrays of different dtypes have no join:
+in plain Python, integers of 8 bits go on as such, and wrap at 127.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +15,11 @@ import numpy as np
 from jax._src.export.shape_poly import _DimExpr
 from jax._src.lax.lax import _convert_element_type
 
+from d2s.backends.lax import origins
+
 _iinfo: Any = jnp.iinfo
 _finfo: Any = jnp.finfo
-NUMBERS = (bool, int, float, complex)
+NUMBERS = origins.PYTHON
 
 
 _ARRAYS = (jax.core.Tracer, jax.Array)
@@ -27,11 +33,18 @@ class Type(NamedTuple):
     weak: bool
     #: inside of `jax.shard_map`: the axes of the mesh along which it differs
     varies: frozenset[str] = frozenset()
+    #: what it is in plain Python (see `origins`): an array, or which kind of number
+    kind: Any = origins.ARRAY
 
     def __str__(self) -> str:
         name = np.dtype(self.dtype).name if isinstance(self.dtype, np.dtype) else str(self.dtype)
         text = f"{name}[{','.join(map(str, self.shape))}]"
         return f"{text} (Python number)" if self.weak else text
+
+    @property
+    def bare(self) -> Type:
+        """The type as the graph has it, which does not know kinds of Python's."""
+        return self._replace(kind=origins.ARRAY)
 
     def struct(self) -> Any:
         return jax.ShapeDtypeStruct(self.shape, self.dtype, weak_type=self.weak)
@@ -79,7 +92,7 @@ def type_of(value: Any) -> Type:
             f"the Python integer {value} does not fit into the integers of the graph",
             "a float, or set jax_enable_x64",
         )
-    return type_of_aval(jax.typeof(value))
+    return type_of_aval(jax.typeof(value))._replace(kind=origins.kind_of(value))
 
 
 def type_of_aval(aval: Any) -> Type:
@@ -112,8 +125,10 @@ def join(
             "the shapes differ",
             "the same shape on both sides, for example with jnp.broadcast_to or jnp.zeros",
         )
+    weak, along = one.weak and other.weak, one.varies | other.varies
+    kind = origins.joined(one.kind, other.kind)
     if one.dtype == other.dtype:
-        return Type(one.shape, one.dtype, one.weak and other.weak, one.varies | other.varies)
+        return Type(one.shape, one.dtype, weak, along, kind)
     if jnp.issubdtype(one.dtype, jax.dtypes.extended) or jnp.issubdtype(
         other.dtype, jax.dtypes.extended
     ):
@@ -124,8 +139,15 @@ def join(
             "one side is a bool, the other a number",
             "int(...) or bool(...) around one of them",
         )
+    if not (one.weak or other.weak):
+        raise Mismatch(
+            "D2S012",
+            f"one side is {np.dtype(one.dtype).name}, the other {np.dtype(other.dtype).name}; what "
+            "is computed with it depends on which of them it is",
+            "an explicit .astype(...) on one of the sides",
+        )
     dtype = jnp.result_type(_promotable(one), _promotable(other))
-    joined = Type(one.shape, dtype, one.weak and other.weak, one.varies | other.varies)
+    joined = Type(one.shape, dtype, weak, along, kind)
     for side, value in zip((one, other), exact, strict=True):
         _check_lossless(side, joined, value)
         if side.weak and not (passes and side is one):
@@ -191,3 +213,9 @@ def cast(value: Any, to: Type) -> Any:
     if isinstance(to.dtype, np.dtype):
         value = _convert_element_type(value, to.dtype, weak_type=to.weak)
     return varying(value, to.varies)
+
+
+def of_type(value: Any, kind: Type) -> Any:
+    """What a branch or a loop has made, as the type that it was joined to."""
+    value = value if type_of(value).bare == kind.bare else cast(value, kind)
+    return origins.made(value, kind.kind)

@@ -40,6 +40,8 @@ class Failure:
     hides_context: bool = False
     #: the exception, where it existed before the function was called
     itself: BaseException | None = None
+    #: what was being handled when it was raised; the very cause where it was raised from that
+    context: BaseException | Failure | None = None
 
     def make(self, quotes: list[Any]) -> BaseException:
         """The exception, as the user's code made it, with the quoted values filled in."""
@@ -53,6 +55,8 @@ class Failure:
         made.args = args
         made.__suppress_context__ = self.hides_context
         made.__dict__.update(attributes)
+        if "__notes__" in attributes:
+            made.__notes__ = list(attributes["__notes__"])
         kind: Any = self.kind
         known = exception_fields(kind)
         for name, value in fields.items():
@@ -60,10 +64,10 @@ class Failure:
                 known[name].__set__(made, value)
             else:
                 made.__dict__[name] = value  # of a class that stands for one that is not there
-        if isinstance(self.cause, Failure):
-            made.__cause__ = self.cause.make(quotes)
-        elif self.cause is not None:
-            made.__cause__ = self.cause
+        if self.cause is not None:
+            made.__cause__ = _made_again(self.cause, quotes)
+        same = self.context is self.cause
+        made.__context__ = made.__cause__ if same else _made_again(self.context, quotes)
         return made
 
     def shows_containers(self) -> bool:
@@ -76,8 +80,13 @@ class Failure:
             return False
         same = self.kind is other.kind and self.site == other.site
         same = same and _same_cause(self.cause, other.cause)
+        same = same and _same_cause(self.context, other.context)
         mine = self.args, self.attributes, self.fields
         return same and _alike(mine, (other.args, other.attributes, other.fields))
+
+
+def _made_again(linked: BaseException | Failure | None, quotes: list[Any]) -> Any:
+    return linked.make(quotes) if isinstance(linked, Failure) else linked
 
 
 def _bare(kind: type[BaseException], args: tuple[Any, ...]) -> BaseException:
@@ -108,6 +117,8 @@ def _alike(one: Any, other: Any) -> bool:
 def _held(error: BaseException) -> tuple[dict[str, Any], dict[str, Any]]:
     """What an exception holds besides its arguments: attributes, and what is in its fields."""
     own = {name: value for name, value in vars(error).items() if not name.startswith("__")}
+    if hasattr(error, "__notes__"):
+        own["__notes__"] = tuple(error.__notes__)  # nobody else has the list
     fields: dict[str, Any] = {}
     kind: Any = type(error)
     for name, known in exception_fields(kind).items():
@@ -290,14 +301,42 @@ def _failure(error: BaseException, values: list[Any]) -> Failure:
         kept = error.args, site, cause, own, fields, error.__suppress_context__
         return Failure(type(error), *kept, error)
     if isinstance(error, AttributeError) and not sites.is_raise(error):
-        fields.pop("obj", None)  # Python itself has found that the attribute is missing
+        # Python itself has found that the attribute is missing; a class may be shown
+        fields = {k: v for k, v in fields.items() if k != "obj" or isinstance(v, type)}
     # numbered anew, so that every trace of the place gives the same failure
     args = tuple(texts.taken(_as_it_is_now(_read(a)), values) for a in error.args)
     own, fields = (
         {k: texts.taken(_as_it_is_now(_read(v)), values) for k, v in held.items()}
         for held in (own, fields)
     )
-    return Failure(type(error), args, site, cause, own, fields, error.__suppress_context__)
+    made = Failure(type(error), args, site, cause, own, fields, error.__suppress_context__)
+    context = _context(error)
+    made.context = cause if context is error.__cause__ else context and _failure(context, values)
+    return made
+
+
+def _context(error: BaseException) -> BaseException | None:
+    """What the program was handling when an exception was raised.
+
+    What was handled around the call belongs to that call, and what d2s handles to nobody.
+    """
+    from d2s.backends.lax.regions import is_internal
+
+    context = error.__context__
+    while context is not None and is_internal(context):
+        context = context.__context__
+    around = channels.root().around if channels.current() is not None else None
+    return None if id(context) == around else context
+
+
+def raise_again(error: BaseException) -> None:
+    """Raise an exception that was raised before, with all that led to it."""
+    context = error.__context__
+    try:
+        raise error
+    except BaseException:
+        error.__context__ = context
+        raise
 
 
 def _is_from_outside(error: BaseException) -> bool:
@@ -389,7 +428,16 @@ def raise_at(error: BaseException, site: Site) -> None:
             node.lineno = node.end_lineno = site.line
             node.col_offset, node.end_col_offset = site.column, max(site.end_column, site.column)
     code = compile(tree, site.filename, "exec")
-    exec(code.replace(co_name=site.function, co_qualname=site.function), {"error": error})
+    context = last = error.__context__
+    try:
+        exec(code.replace(co_name=site.function, co_qualname=site.function), {"error": error})
+    except BaseException:
+        if last is not None and error.__context__ is not context:
+            # the caller may be handling something, too, which was there before all of it
+            while last.__context__ is not None:
+                last = last.__context__
+            last.__context__, error.__context__ = error.__context__, context
+        raise
 
 
 def overflow(site: Site) -> IntegerOverflow:

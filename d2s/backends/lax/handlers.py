@@ -16,10 +16,10 @@ import jax.numpy as jnp
 from d2s.backends.lax import channels, failing, notes, sites
 from d2s.backends.lax.after_failure import at_failure, select
 from d2s.backends.lax.branches import cond
+from d2s.backends.lax.casts import weak
 from d2s.backends.lax.channels import Halt, Scope
-from d2s.backends.lax.dtypes import cast, type_of
 from d2s.backends.lax.mentions import may_print
-from d2s.backends.lax.origins import ARRAY, remember
+from d2s.backends.lax.origins import PYTHON_KINDS
 from d2s.backends.lax.places import WHOLE, Slot
 from d2s.backends.lax.regions import (
     failures,
@@ -332,16 +332,18 @@ def _call(scope: Scope, number: int, handler: Any) -> None:
     if failure.shows_containers():
         _refuse_naming(handler, failure.site)
     pairs = zip(scope.payload.get(number, []), weak, strict=True)
-    made = failure.make([_weak(v) if is_number else remember(v, ARRAY) for v, is_number in pairs])
+    made = failure.make([_weak(v) if is_number else v for v, is_number in pairs])
+    context = made.__context__
     try:
         raise made
     except BaseException as error:
+        error.__context__ = context  # what was handled then, and not what is handled here
         handler(error)
 
 
 def _weak(number: Any) -> Any:
     """A Python number again, as it was when it was raised."""
-    return cast(number, type_of(number)._replace(weak=True))
+    return weak(number, PYTHON_KINDS[number.dtype.kind])
 
 
 def _refuse_naming(handler: Any, site: Site) -> None:

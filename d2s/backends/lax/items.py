@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from d2s.backends.lax import aliases, branches, channels, sites
+from d2s.backends.lax import aliases, branches, channels, origins, sites
 from d2s.backends.lax.after_failure import select
 from d2s.backends.lax.dtypes import NUMBERS, Mismatch, cast, is_dynamic, is_symbolic, type_of
 from d2s.backends.lax.links import kin, link_ways
@@ -132,14 +133,13 @@ def _chosen(container: Any, index: Any) -> Any:
         return container[index]  # Python says what is wrong
     at = _position(container, index, "index")
     try:
-        kinds = {type_of(item) for item in container if is_dynamic(item)}
+        kinds = [type_of(item) for item in container if is_dynamic(item)]
     except Mismatch:
-        kinds = set()
-    if len(kinds) == 1 and all(map(is_dynamic, container)):
-        (kind,) = kinds
-        found = cast(jnp.stack([jnp.asarray(item) for item in container])[at], kind)
+        kinds = []
+    if len({kind.bare for kind in kinds}) == 1 and all(map(is_dynamic, container)):
+        found = cast(jnp.stack([jnp.asarray(item) for item in container])[at], kinds[0])
         link_ways([found], [[kin(item)] for item in container])
-        return found
+        return origins.made(found, functools.reduce(origins.joined, (k.kind for k in kinds)))
     cases = {n: lambda item=item: item for n, item in enumerate(container)}
     return branches.switch(at, cases, lambda: container[-1], ())
 

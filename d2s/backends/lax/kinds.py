@@ -1,9 +1,7 @@
-"""What a run-time value is in plain Python, as far as that is known, and questions about it.
+"""What a run-time value is in plain Python: `isinstance`, `type` and the like, as Python answers.
 
-In a graph a Python number looks like an array of a weak type, and so do some arrays: the type alone
-does not tell `3` from `jnp.asarray(3)`. What surely is a Python number is remembered where it comes
-from: arguments of static functions, and results of builtins that give Python numbers. Questions
-about other numbers of a weak type are refused; everything else in a graph is an array.
+Where a branch or a loop has joined a Python number and an array, and where plain Python has a
+scalar of NumPy's, the question is refused.
 """
 
 from __future__ import annotations
@@ -15,24 +13,29 @@ import typing
 from collections.abc import Callable
 from typing import Any
 
-from d2s.backends.lax import sites
+from d2s.backends.lax import aliases, channels, sites
+from d2s.backends.lax.dtypes import NUMBERS
 from d2s.backends.lax.namespaces import ask, note_attribute
-from d2s.backends.lax.origins import ARRAY as ARRAY
-from d2s.backends.lax.origins import kind_of as kind_of
-from d2s.backends.lax.origins import remember as remember
-from d2s.backends.lax.regions import is_traced
+from d2s.backends.lax.origins import ARRAY, NUMPY, kind_of
+from d2s.backends.lax.provenance import needing
+from d2s.backends.lax.regions import NotInGraph, is_traced
 from d2s.backends.lax.texts import Text
 from d2s.errors import StagingError
 from d2s.libraries import is_library_file
 
+#: all that a run-time value can be in plain Python
+_CANDIDATES = (bool, int, float, complex, ARRAY)
+
 
 def _asked(value: Any) -> type:
-    kind = kind_of(value)
-    if kind is None:
-        raise _refused(
+    kind: type | None = kind_of(value)
+    channels.ask_kinds(True)
+    if kind is None or kind is NUMPY:
+        error = _refused(
             "what kind of Python value a run-time number is",
             "the test outside the static function, or the number as a static (hashable) argument",
         )
+        raise needing(error, value)
     return kind
 
 
@@ -107,8 +110,7 @@ def _is_instance(value: Any, wanted: Any) -> bool:
     if not is_traced(value):
         note_registered(type(value), wanted)
         return isinstance(value, wanted)
-    candidates = (bool, int, float, complex, ARRAY)
-    answers = {kind: _is_a(kind, wanted) for kind in candidates}
+    answers = {kind: _is_a(kind, wanted) for kind in _CANDIDATES}
     numpy = [kind for kind in _classes(wanted) if kind.__module__ == "numpy"]
     if len(set(answers.values())) == 1 and not numpy:
         return answers[int]  # it is the same for everything that can be in a graph
@@ -138,18 +140,71 @@ def type_(*args: Any, **kwargs: Any) -> Any:
 
 
 def hasattr_(value: Any, name: str) -> bool:
-    if not is_traced(value):
-        note_attribute(value, name)
-        return hasattr(value, name)
-    kind = _asked(value)
-    return hasattr(value, name) if kind is ARRAY else hasattr(kind, name)
+    if is_traced(value):
+        return _has(value, name)
+    note_attribute(value, name)
+    return hasattr(value, name)
 
 
 def getattr_(value: Any, name: str, *default: Any) -> Any:
-    if is_traced(value):
-        kind = _asked(value)
-        if kind is not ARRAY and not hasattr(kind, name):
-            return getattr(kind(), name, *default)
-    else:
+    if not is_traced(value):
         note_attribute(value, name)
-    return getattr(value, name, *default)
+    if not is_traced(value) or _has(value, name):
+        # the default is for what plain Python does not have either
+        return getattr(value, name, *(() if is_traced(value) else default))
+    if default:
+        return default[0]
+    raise missing(_asked(value), name)
+
+
+def _has(value: Any, name: str) -> bool:
+    """Whether a run-time value has an attribute in plain Python."""
+    known = kind_of(value)
+    answers = {hasattr(kind, name) for kind in ((known,) if known else _CANDIDATES)}
+    return answers.pop() if len(answers) == 1 else hasattr(_asked(value), name)
+
+
+def missing(kind: type, name: str) -> AttributeError:
+    """What Python raises for an attribute that values of a kind do not have.
+
+    It knows the class and not the value, which stays in the graph; that is enough for Python to
+    find a name that was meant.
+    """
+    module = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
+    text = f"'{module}{kind.__qualname__}' object has no attribute '{name}'"
+    return AttributeError(text, name=name, obj=kind)
+
+
+def attribute(lookup: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
+    """The attributes of tracers, by the lookup that they have: what is missing is Python's error.
+
+    Where only a graph lacks it, or the kind of the value is not known, it is no handler's.
+    """
+
+    def find(value: Any, name: str) -> Any:
+        try:
+            return lookup(value, name)
+        except AttributeError as error:
+            if channels.current() is None:
+                raise
+            text, kind = str(error), kind_of(value)
+        is_numpy = kind is NUMPY or aliases.may_be_numpy(value)
+        if kind is None or is_numpy or hasattr(kind, name):
+            raise NotInGraph(text)
+        raise missing(kind, name)
+
+    return find
+
+
+def is_(left: Any, right: Any) -> bool:
+    """`is`: Python has one object for each bool and each small integer, a graph has none."""
+    if left is right:
+        return True
+    numbers = [v for v in (left, right) if type(v) in NUMBERS]
+    traced = [v for v in (left, right) if is_traced(v) and kind_of(v) is not ARRAY]
+    if traced and len(numbers) + len(traced) == 2:
+        raise _refused(
+            "whether a run-time number is the same object as another number",
+            "`==`, or an `if` statement on the truth of it instead of `is True`",
+        )
+    return False

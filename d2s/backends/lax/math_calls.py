@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 from jax.scipy import special
 
-from d2s.backends.lax import kinds
+from d2s.backends.lax import origins
 from d2s.backends.lax.casts import (
     fail_where,
     has_tracer,
@@ -230,7 +230,7 @@ def _asks(function: Call) -> Call:
 
 def _whole(function: Call) -> Call:
     def call(x: Any, /) -> Any:
-        if function is jnp.trunc and kinds.kind_of(x) is kinds.ARRAY:
+        if function is jnp.trunc and origins.kind_of(x) is origins.ARRAY:
             with jax.ensure_compile_time_eval():
                 raise _example(math.trunc, (jnp.zeros(()),))  # jax arrays know no `__trunc__`
         x = scalar(x)

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from d2s.backends.lax.casts import to_bool
 from d2s.backends.lax.regions import is_traced, scalar_predicate
 from d2s.backends.lax.sequences import Range
 
@@ -20,8 +21,7 @@ _PLAIN = (*_NUMBERS, str, bytes, type(None))
 
 
 def is_in(item: Any, container: Any) -> Any:
-    found = _is_in(item, container)
-    return found if is_traced(found) else bool(found)
+    return to_bool(_is_in(item, container))
 
 
 def _is_in(item: Any, container: Any) -> Any:
@@ -29,8 +29,9 @@ def _is_in(item: Any, container: Any) -> Any:
         return jnp.any(container == item)
     if isinstance(container, Range):
         away = item - container.start
-        step = away // container.step
-        inside = (away % container.step == 0) & (step >= 0) & (step < container.length)
+        step = jnp.floor_divide(away, container.step)
+        on_it = jnp.equal(jnp.remainder(away, container.step), 0)
+        inside = on_it & (step >= 0) & (step < container.length)
         return scalar_predicate(jnp.asarray(inside))
     if type(container) is range and isinstance(item, jax.Array):
         return _is_in_range(item, container)

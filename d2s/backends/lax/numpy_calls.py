@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from d2s.backends.lax import kinds
+from d2s.backends.lax import origins
 from d2s.backends.lax.casts import (
     fail_where,
     has_tracer,
@@ -25,7 +25,9 @@ from d2s.backends.lax.casts import (
     to_int,
     weak,
 )
+from d2s.backends.lax.constants import require
 from d2s.backends.lax.numpy_models import Model
+from d2s.backends.lax.operands import require_int
 from d2s.backends.lax.regions import is_traced, is_tracer_error
 from d2s.backends.lax.trees import map_leaves
 from d2s.errors import Error, StagingError
@@ -217,7 +219,7 @@ def _jax(plain: Any, name: str, theirs: Call, args: tuple[Any, ...], kwargs: Any
     if name in _FAILS:
         _fail_like_numpy(_FAILS[name], args, result)
     result = model.like(result, label)
-    return map_leaves(lambda leaf: kinds.remember(leaf, None), result)
+    return map_leaves(lambda leaf: origins.made(leaf, origins.NUMPY), result)
 
 
 def _needs_values(label: str, name: str) -> StagingError:
@@ -273,7 +275,9 @@ def _signature(theirs: Call) -> inspect.Signature:
 
 
 def _as_jax_has_it(leaf: Any) -> Any:
-    """Types as jax has them, without a warning: 32 bits for 64."""
+    """Types as jax has them, without a warning: 32 bits for 64; numbers only if they fit."""
+    if isinstance(leaf, np.generic | np.ndarray):
+        require(leaf)
     if isinstance(leaf, np.dtype) or (isinstance(leaf, type) and issubclass(leaf, np.generic)):
         return jax.dtypes.canonicalize_dtype(leaf) if np.dtype(leaf).kind in "biufc" else leaf
     return leaf
@@ -293,9 +297,10 @@ def _scalar_type(kind: type) -> Call:
         if np.dtype(kind).kind not in "biufc":
             raise refuse(f"np.{kind.__name__} of a run-time value", "a number", code="D2S021")
         value, dtype = args[0], jax.dtypes.canonicalize_dtype(kind)
+        require_int(value, dtype)
         if np.dtype(kind).kind in "iu" and not is_integer(value) and not value.shape:
             value = to_int(value)
-        return kinds.remember(jnp.asarray(value, dtype), None)
+        return origins.as_kind(jnp.asarray(value, dtype), origins.NUMPY)
 
     return make
 
@@ -341,7 +346,7 @@ def tolist(array: Any) -> Any:
 
 def _number(value: Any) -> Any:
     if value.dtype == jnp.bool_:
-        return kinds.remember(value, bool)
+        return origins.as_kind(value, bool)
     if is_integer(value):
         return weak(value, int)
     return weak(value, float if jnp.issubdtype(value.dtype, jnp.floating) else complex)

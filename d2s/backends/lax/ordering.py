@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from d2s.backends.lax import kinds
+from d2s.backends.lax import origins
 from d2s.backends.lax.branches import cond
 from d2s.backends.lax.casts import fail_where, has_traced, refuse
 from d2s.backends.lax.dtypes import Mismatch, Type, cast, is_dynamic, join, type_of
@@ -18,7 +19,6 @@ from d2s.backends.lax.regions import is_traced
 from d2s.backends.lax.trees import map_leaves
 
 Call = Callable[..., Any]
-_NUMBERS = (bool, int, float, complex)
 
 
 def extreme(name: str) -> Call:
@@ -49,7 +49,7 @@ def extreme(name: str) -> Call:
                 lambda best=best, own=best_key: (best, own),
                 (),
             )
-        return _same_kind(items, best)
+        return best
 
     return pick
 
@@ -194,10 +194,6 @@ def _picked(items: list[Any], place: Any) -> Any:
 
 
 def _same_kind(items: list[Any], made: Any) -> Any:
-    """What is one of several Python numbers of one type is one, too."""
-    known = {
-        type(v) if type(v) in _NUMBERS else kinds.kind_of(v) if is_traced(v) else None
-        for v in items
-    }
-    (kind,) = known if len(known) == 1 else (None,)
-    return kinds.remember(made, kind) if kind in _NUMBERS and is_traced(made) else made
+    """What is one of several numbers is of their kind, if they have one."""
+    kind = functools.reduce(origins.joined, map(origins.kind_of, items))
+    return origins.made(made, kind) if is_traced(made) else made

@@ -1,7 +1,9 @@
-"""What run-time values are in plain Python, remembered where they come from.
+"""What run-time values are in plain Python: a Python number, a NumPy scalar, or an array.
 
 In a graph a Python number looks like an array of a weak type, and so do some arrays: the type alone
-does not tell `3` from `jnp.asarray(3)`.
+does not tell `3` from `jnp.asarray(3)`. So the kind of a value is remembered where the value is
+made: arguments, Python's operators, builtins, and what branches and loops join. Whatever JAX itself
+makes is an array.
 """
 
 from __future__ import annotations
@@ -10,34 +12,120 @@ import weakref
 from typing import Any
 
 import jax
-import jax.numpy as jnp
+import numpy as np
 from jax._src.array import ArrayImpl
-
-from d2s.backends.lax.dtypes import type_of
 
 #: what a jax array is an instance of; by its name, because an array that is made to ask would
 #: start the devices before jax.distributed could
 ARRAY: Any = ArrayImpl
-_known: dict[int, tuple[Any, type | None]] = {}
+#: a scalar of NumPy's: no Python number, and no array of JAX's
+NUMPY: Any = np.generic
+#: the kinds of Python numbers, each of which holds those before it but for `bool`
+PYTHON = (bool, int, float, complex)
+#: the kind of Python number that a dtype stands for, by the letter of its kind
+PYTHON_KINDS: dict[str, Any] = {
+    **{"b": bool, "i": int, "u": int, "f": float, "V": float, "c": complex}
+}
+
+_known: dict[int, tuple[Any, Any]] = {}
+#: the least and the largest number that a value surely is, where that is known
+_bounds: dict[int, tuple[Any, tuple[float, float]]] = {}
 #: from how many on those that are gone are looked for; a callback of a weak reference would
 #: swallow an interrupt from the keyboard
 _MANY = 10_000
 
 
-def remember(value: Any, kind: type | None) -> Any:
-    """The same value, known to be of a Python type; None says that nobody can know."""
+def remember(value: Any, kind: Any) -> Any:
+    """The same value, known to be of a kind; None says that nobody can know."""
     if isinstance(value, jax.core.Tracer):
-        if len(_known) > _MANY:
-            for key in [key for key, (held, _) in list(_known.items()) if held() is None]:
-                _known.pop(key, None)
+        _drop(_known)
         _known[id(value)] = weakref.ref(value), kind
     return value
 
 
-def kind_of(value: Any) -> type | None:
-    """The type that a run-time value has in plain Python; None if that is not known."""
+def bounded(value: Any, bounds: tuple[float, float] | None) -> Any:
+    """The same value, which surely lies between two numbers."""
+    if bounds is not None and isinstance(value, jax.core.Tracer):
+        _drop(_bounds)
+        _bounds[id(value)] = weakref.ref(value), bounds
+    return value
+
+
+def bounds_of(value: Any) -> tuple[float, float] | None:
+    known = _bounds.get(id(value))
+    return known[1] if known is not None and known[0]() is value else None
+
+
+def _drop(known: dict[int, Any]) -> None:
+    """Forget values that are gone, once there are many."""
+    if len(known) > _MANY:
+        for key in [key for key, (held, _) in list(known.items()) if held() is None]:
+            known.pop(key, None)
+
+
+def kind_of(value: Any) -> Any:
+    """The kind that a value has in plain Python; None if it may be a Python number or an array."""
+    if isinstance(value, jax.core.Tracer):
+        known = _known.get(id(value))
+        return known[1] if known is not None and known[0]() is value else ARRAY
+    if type(value) in PYTHON:
+        return type(value)
+    return NUMPY if isinstance(value, np.generic) else ARRAY
+
+
+def as_kind(value: Any, kind: Any) -> Any:
+    """A value as one of another kind: what else has the value keeps the kind that it had."""
+    if not isinstance(value, jax.core.Tracer) or kind_of(value) is kind:
+        return value
+    return remember(_same_value(value), kind)
+
+
+def made(value: Any, kind: Any) -> Any:
+    """What an operation has just made: nobody else has it, unless it is what went in."""
+    if kind is ARRAY or not isinstance(value, jax.core.Tracer):
+        return value
     known = _known.get(id(value))
-    if known is not None and known[0]() is value:
-        return known[1]
-    kind = type_of(value)
-    return None if kind.weak or (kind.dtype == jnp.bool_ and not kind.shape) else ARRAY
+    is_known = known is not None and known[0]() is value
+    return as_kind(value, kind) if is_known else remember(value, kind)
+
+
+def _same_value(tracer: Any) -> Any:
+    """Another object for the same value of a graph, without an equation."""
+    kind: Any = type(tracer)
+    other = object.__new__(kind)
+    for base in kind.__mro__:
+        slots = vars(base).get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if name != "__weakref__" and hasattr(tracer, name):
+                setattr(other, name, getattr(tracer, name))
+    for name, held in getattr(tracer, "__dict__", {}).items():
+        setattr(other, name, held)
+    return other
+
+
+#: arrays that calls have left in objects, where plain Python has Python numbers
+LEFT: dict[int, tuple[Any, Any]] = {}
+
+
+def left(array: Any, kind: Any) -> Any:
+    """The same array, which stands for a Python number in the objects of the program."""
+    if isinstance(array, ARRAY):
+        _drop(LEFT)
+        LEFT[id(array)] = weakref.ref(array), kind
+    return array
+
+
+def left_kind(array: Any) -> Any:
+    """The kind of Python number that an array in an object stands for; None for all others."""
+    known = LEFT.get(id(array))
+    return known[1] if known is not None and known[0]() is array else None
+
+
+def joined(one: Any, other: Any) -> Any:
+    """The kind of a value that has one kind or another, as a run-time value decides."""
+    if one is other:
+        return one
+    if one in PYTHON and other in PYTHON:
+        return max(one, other, key=PYTHON.index)
+    arrays = (ARRAY, NUMPY)
+    return NUMPY if one in arrays and other in arrays else None

@@ -1,8 +1,9 @@
-"""Every change that d2s makes to a class of JAX's when it is imported.
+"""Every change that d2s makes to JAX when it is imported.
 
 Run-time values are JAX's tracers, and their class decides what Python's operators do with them.
 What plain Python does otherwise with a value is put right here, and only while d2s builds a graph:
-in a graph that somebody else builds, a tracer is what JAX made it.
+in a graph that somebody else builds, a tracer is what JAX made it. How branches and loops are
+mapped over lanes is put right everywhere: nobody can tell, but by programs that ran for ever.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from typing import Any
 
 import jax
 
-from d2s.backends.lax import constants, items, refs
+from d2s.backends.lax import answers, arithmetic, constants, items, kinds, refs
+from d2s.backends.lax.bounded import asking
 from d2s.items import AUGMENTED
 
 _Tracer: Any = jax.core.Tracer
@@ -28,7 +30,12 @@ def install() -> None:
     # `x += v` is a write where `x` is a NumPy array in plain Python; elsewhere it stays `x = x + v`
     for change in AUGMENTED.values():
         setattr(_Tracer, f"__{change.__name__}__", _in_place(change))
+    arithmetic.install(_Tracer)
+    answers.install(_Tracer)
+    # a handler of the user's knows what Python says of an attribute that is not there
+    _Tracer.__getattr__ = kinds.attribute(_Tracer.__getattr__)
     constants.install()
+    asking.install()
     # a reference that the graph has no twin of is not read and written behind its back
     for name in ("__getitem__", "__setitem__"):
         setattr(refs.REF, name, _not_in_a_graph(getattr(refs.REF, name)))

@@ -17,11 +17,24 @@ import numpy as np
 
 from d2s.backends.lax.dtypes import fits
 from d2s.backends.lax.guards import Guard
-from d2s.backends.lax.keys import Again, Changing, Contents, Itself, Node, Number, Pairs, Static
+from d2s.backends.lax.keys import (
+    Again,
+    Changing,
+    Contents,
+    Itself,
+    Node,
+    Number,
+    Pairs,
+    Static,
+    is_unchanged,
+    states,
+)
 from d2s.backends.lax.levels import is_mark
+from d2s.backends.lax.origins import LEFT, left_kind
 from d2s.backends.lax.places import EMPTY, Place, slot_names
 from d2s.backends.lax.refs import RefTwin
-from d2s.backends.lax.state import ARRAY, number_of
+from d2s.backends.lax.state import ARRAY
+from d2s.backends.lax.widths import narrowed
 from d2s.static import METHODS, StaticFunction
 
 #: the leaves of a call, and the objects that they are in
@@ -110,7 +123,9 @@ class _Writer:
         self._tokens: Iterator[Any] = iter(key)
         self._miss = miss
         self.constants: dict[str, Any] = {"A": ARRAY, "EMPTY": EMPTY, "fits": fits}
-        self.constants["is_number"] = _is_number
+        self.constants |= {"is_number": _is_number, "is_unchanged": is_unchanged}
+        self.constants |= {"left": LEFT, "not_left": lambda value: left_kind(value) is None}
+        self.constants["narrowed"] = narrowed
         #: the names of the arguments, and what goes on from there
         self.parameters: list[str] = []
         self.lines: list[str] = []
@@ -119,11 +134,15 @@ class _Writer:
         self._changing: list[str] = []
         self._distinct: list[str] = []
         self._count = 0
+        #: what is read comes from an argument by way of containers alone
+        self._given = False
 
     def write(self, places: tuple[Place, ...]) -> None:
         self.parameters = [self._name() for _ in range(next(self._tokens).names)]
+        self._given = True
         for name in self.parameters:
             self._value(name)
+        self._given = False
         names, values = next(self._tokens), next(self._tokens)
         assert names.names == values.names == 0, "no keywords"
         for place in places:
@@ -158,7 +177,8 @@ class _Writer:
         token = next(self._tokens)
         kind = type(token)
         if token is ARRAY:
-            self._unless(f"type({name}) is A")
+            other = "" if self._given else f" and (id({name}) not in left or not_left({name}))"
+            self._unless(f"type({name}) is A{other}")
             self.leaves.append(name)
         elif kind is Again:
             self._unless(f"{name} is {self.owners[token.exact]}")
@@ -173,15 +193,23 @@ class _Writer:
             self._owner(name)
         elif kind in (Static, Number, Itself):
             self._unless(f"{name} is {self._constant(token.value)}")
+            if kind is Static and token.holders:
+                self._unless(f"is_unchanged({self._constant(states(token.holders))})")
         elif kind is Node:
+            given = self._given
+            self._given = given and issubclass(token.kind, list | tuple | dict | deque)
             self._node(name, token)
+            self._given = given
         elif token in _NUMBERS:
             self._number(name, token)
             self.leaves.append(name)
         elif token is np.ndarray:
             self._unless(f"type({name}) is {self._constant(np.ndarray)}")
             self._owner(name)
-            self.leaves.append(name)
+            fitting = self._name()
+            self.lines.append(f" {fitting} = {name} if {name}.itemsize < 8 else narrowed({name})")
+            self._unless(f"{fitting} is not None")
+            self.leaves.append(fitting)
         else:
             raise _NotWorthIt  # under a transformation, or NumPy's scalars
 
@@ -204,6 +232,9 @@ class _Writer:
             self._unless(f"{name} is {self._constant(names)}")
             for n in range(len(names.bound)):
                 self._part(f"{name}.bound[{n}]")
+        elif kind is slice:
+            for part in ("start", "stop", "step"):
+                self._part(f"{name}.{part}")
         elif kind is functools.partial:
             for part in ("func", "args", "keywords"):
                 self._part(f"{name}.{part}")
@@ -223,10 +254,8 @@ class _Writer:
             for n in range(names[0]):
                 self._part(f"{name}[{n}]")
         elif kind is set:
-            if isinstance(names, Pairs):
-                raise _NotWorthIt
             self._owner(name)
-            self._unless(f"{name} == {self._constant(set(names))}")
+            self._keys(name, names)
         elif issubclass(kind, dict):
             self._owner(name)
             self._entries(name, kind, names)
@@ -240,13 +269,18 @@ class _Writer:
         self._value(name)
 
     def _entries(self, name: str, kind: type, keys: Any) -> None:
-        if isinstance(keys, Pairs) or not all(type(key) is str for key in keys):
-            raise _NotWorthIt
-        self._unless(f"tuple({name}) == {self._constant(tuple(keys))}")
+        self._keys(name, keys)
         if kind is defaultdict:
             self._part(f"{name}.default_factory")
         for key in keys:
             self._part(f"{name}[{key!r}]")
+
+    def _keys(self, name: str, keys: Any) -> None:
+        """The keys of a dict or the items of a set, if they are texts: others are not looked at."""
+        if isinstance(keys, Pairs) or not all(type(key) is str for key in keys):
+            raise _NotWorthIt
+        known, kinds = self._constant(tuple(keys)), self._constant((str,) * len(keys))
+        self._unless(f"tuple({name}) == {known} and tuple(map(type, {name})) == {kinds}")
 
     def _attributes(self, name: str, kind: Any, names: tuple[str, ...]) -> None:
         if slot_names(kind):
@@ -273,7 +307,7 @@ def _tuple(names: list[str]) -> str:
 
 def _is_number(value: Any, kind: type) -> bool:
     if type(value) is ARRAY:
-        return not value.shape and value.weak_type and number_of(value) is kind
+        return left_kind(value) is kind
     return type(value) is kind and (type(value) is not int or fits(value))
 
 

@@ -19,11 +19,11 @@ import numpy as np
 from jax._src.core import InconclusiveDimensionOperation
 from jax.extend.core import Var, jaxprs_in_params, take_current_trace
 
-from d2s.backends.lax import aliases, channels, failing, overflow, sites
+from d2s.backends.lax import aliases, channels, failing, origins, overflow, sites
 from d2s.backends.lax.after_failure import at_failure, keep_transient
 from d2s.backends.lax.boxes import Taking, View, build, known
 from d2s.backends.lax.channels import Halt, Scope, is_position
-from d2s.backends.lax.dtypes import Type, cast, type_of, type_of_aval
+from d2s.backends.lax.dtypes import Type, cast, of_type, type_of, type_of_aval
 from d2s.backends.lax.failing import Failures
 from d2s.backends.lax.graphs import graph_of
 from d2s.backends.lax.links import Kin, kin
@@ -47,7 +47,13 @@ MAX_DEPTH = 120
 #: primitives whose results come out of graphs of their own
 _BLOCKS = ("cond", "while", "scan", "bounded_while")
 
+
+class NotInGraph(AttributeError):
+    """An attribute that a value has in plain Python, or may have, and its tracer has not."""
+
+
 TRACER_ERRORS = (
+    NotInGraph,
     jax.errors.ConcretizationTypeError,
     jax.errors.TracerArrayConversionError,
     jax.errors.TracerBoolConversionError,
@@ -142,6 +148,8 @@ class Region:
     _bare: tuple[Any, Any, Any] = (None, None, None)
     #: such arithmetic is in a graph inside this one
     nested_overflow: bool = False
+    #: it would be another graph if its inputs were Python numbers, or arrays, instead
+    asks_kinds: bool = False
 
     def run(self, *inputs: Any) -> list[Any]:
         """The outputs of the graph, computed in the graph being built now."""
@@ -207,7 +215,8 @@ class Region:
             if not isinstance(leaf, Out):
                 return leaf
             same = renamed.get(id(leaf.same_as), leaf.same_as)
-            return Out(leaf.index, type_of_aval(outvars[leaf.index].aval), same)
+            kind = type_of_aval(outvars[leaf.index].aval)._replace(kind=leaf.type.kind)
+            return Out(leaf.index, kind, same)
 
         made = copy.copy(self)
         made.jaxpr = self.jaxpr.replace(jaxpr=jaxpr)
@@ -363,8 +372,11 @@ def trace(
     region: Region | None = None
 
     watch.begun = True
+    questions = channels.count_questions()
 
     def flat(*inputs: Any) -> list[Any]:
+        for value, kind in zip(inputs, kinds, strict=True):
+            origins.made(value, kind.kind)
         with aliases.piece() as spent:
             begin(inputs)
             outs = in_piece(*inputs)
@@ -444,6 +456,7 @@ def trace(
         watch.undo()
     assert region is not None
     region.jaxpr = jaxpr
+    region.asks_kinds = channels.count_questions() > questions
     in_loop = carries or tests or channels.in_loop()
     if in_loop or root or channels.is_exact():
         near = in_loop and (counts or not carries) and not channels.counts_far()
@@ -512,8 +525,7 @@ def fill(tree: Any, outs: list[Any], memo: dict[Any, Any]) -> Any:
     def put(leaf: Any) -> Any:
         if not isinstance(leaf, Joined):
             return leaf
-        value = outs[leaf.index]
-        return value if type_of(value) == leaf.type else cast(value, leaf.type)
+        return of_type(outs[leaf.index], leaf.type)
 
     return build(tree, put, memo)
 

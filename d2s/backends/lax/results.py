@@ -24,8 +24,8 @@ from d2s.backends.lax.attributes import attribute_names, delete_raw, getattr_raw
 from d2s.backends.lax.blame import made_or_returned
 from d2s.backends.lax.channels import Scope
 from d2s.backends.lax.dtypes import NUMBERS, is_dynamic, is_symbolic
-from d2s.backends.lax.kinds import ARRAY, kind_of
 from d2s.backends.lax.levels import is_constant, is_mark
+from d2s.backends.lax.origins import ARRAY, kind_of, left
 from d2s.backends.lax.places import EMPTY, Place, Slot, own_dict, slot_names
 from d2s.backends.lax.refs import REF, RefTwin
 from d2s.backends.lax.state import is_twinned, new_object
@@ -33,6 +33,7 @@ from d2s.backends.lax.texts import Text
 from d2s.backends.lax.trees import children, leaves
 from d2s.backends.lax.twins import Change, Twins, slot_of
 from d2s.backends.lax.watch import Watch
+from d2s.backends.lax.widths import narrowed
 from d2s.errors import StagingError
 from d2s.static import method
 
@@ -92,12 +93,23 @@ class Results:
         known = self._known.get(id(value))
         return None if known is None else known[1]
 
+    def returned(self, value: Any) -> Build:
+        """How to make what the function returns: a number by itself is an array for the caller."""
+        if isinstance(value, jax.core.Tracer) and self._twins.number(value) is None:
+            self.outs.append(value)
+            return only_leaf
+        return self.of(value)
+
     def of(self, value: Any) -> Build:
         """How to make a value."""
         number = self._twins.number(value)
         if number is not None:
             return lambda call: call.owners[number]
-        if isinstance(value, jax.Array) or (is_dynamic(value) and type(value) not in NUMBERS):
+        if isinstance(value, np.ndarray | np.generic) and is_dynamic(value):
+            if narrowed(value) is None:  # it is known, and no output of a graph could hold it
+                return lambda call: value.copy()
+            return self._out(value)
+        if isinstance(value, jax.Array):
             return self._out(value)
         if value is None or type(value) in NUMBERS or type(value) is str or is_symbolic(value):
             return lambda call: value
@@ -109,8 +121,10 @@ class Results:
         return known[1] if known is not None else self._fresh(value)
 
     def _out(self, value: Any) -> Build:
-        position = len(self.outs)
+        position, kind = len(self.outs), kind_of(value)
         self.outs.append(value)
+        if kind in NUMBERS:
+            return lambda call: left(call.outs[position], kind)
         return (lambda call: call.outs[position]) if position else only_leaf
 
     def _fresh(self, value: Any) -> Build:

@@ -12,6 +12,7 @@ from jax._src.core import InconclusiveDimensionOperation
 from d2s.backends.lax import channels, sites
 from d2s.backends.lax.dtypes import is_symbolic, type_of
 from d2s.backends.lax.proof import Refused
+from d2s.backends.lax.provenance import needing
 from d2s.backends.lax.regions import is_traced
 from d2s.backends.lax.trees import children, leaves, map_leaves
 from d2s.errors import StagingError
@@ -54,12 +55,13 @@ class Sequence:
 
     def __iter__(self) -> Iterator[Any]:
         if is_traced(self.length):
-            raise StagingError(
+            error = StagingError(
                 "the number of items is a run-time value",
                 code="D2S020",
                 site=sites.where(),
                 fix="a for statement over it, or a Python number",
             )
+            raise needing(error, self.length)
         return iter([] if self.is_used_up() else self.items())
 
     def items(self) -> list[Any]:
@@ -272,7 +274,7 @@ class Stacked(Sequence):
                 continue
             if not all(isinstance(part, jax.Array) for part in parts):
                 raise Refused("the items differ in what are no arrays")
-            kinds = {type_of(part) for part in parts}
+            kinds = {type_of(part).bare for part in parts}
             if len(kinds) > 1 or any(kind.weak for kind in kinds):
                 raise Refused("the items differ in shape or dtype")
             self._stacks.append(jnp.stack(parts))

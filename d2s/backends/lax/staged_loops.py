@@ -14,8 +14,8 @@ from d2s.backends.lax.bounds import Bound, bound_of, tell_limit
 from d2s.backends.lax.boxes import build
 from d2s.backends.lax.carry import CODE, Plan
 from d2s.backends.lax.dtypes import (
-    cast,
     is_symbolic,
+    of_type,
     type_of,
     varies,
     varying,
@@ -30,6 +30,7 @@ from d2s.backends.lax.sequences import (
     at_least,
 )
 from d2s.backends.lax.trees import (
+    Filler,
     Joined,
     Out,
     Rows,
@@ -83,7 +84,9 @@ def run_while(plan: Plan, tested: Region, count: int, limit: int | None) -> Stat
 
 def _is_direct(plan: Plan, tested: Region) -> bool:
     """Whether the traced graphs can be the loop's as they are, without a cast or a check."""
-    exact = all(isinstance(j.sides[1], Out) and j.sides[1].type == j.type for j in plan.carried)
+    exact = all(
+        isinstance(j.sides[1], Out) and j.sides[1].type.bare == j.type.bare for j in plan.carried
+    )
     regions = (plan.region, tested)
     pure = not any(r.effects or r.risky for r in regions)
     return exact and pure and isinstance(tested.value, Out) and bool(plan.carried)
@@ -152,8 +155,12 @@ def _finish(
         if numbers and id(leaf) in numbers:
             return numbers[id(leaf)]
         if isinstance(leaf, Joined):
-            value = values[positions[id(leaf)]]
-            return value if type_of(value) == leaf.type else cast(value, leaf.type)
+            # after a trip, what the variable was before the loop is gone
+            last = leaf.sides[1]
+            is_last = is_run and not isinstance(last, Filler)
+            kind = (last.type if isinstance(last, Out) else type_of(last)).kind if is_last else None
+            kind = leaf.type._replace(kind=kind) if is_last else leaf.type
+            return of_type(values[positions[id(leaf)]], kind)
         return leaf.init if isinstance(leaf, Hole) else leaf
 
     def bound(value: Any) -> Any:

@@ -21,7 +21,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from d2s.backends.lax import sites
+from d2s.backends.lax import sites, widths
 from d2s.backends.lax.attributes import attribute_names, getattr_raw
 from d2s.backends.lax.dtypes import fits, is_dynamic
 from d2s.backends.lax.edge import Constant, Donated, Wanted
@@ -38,6 +38,7 @@ from d2s.backends.lax.keys import (
 )
 from d2s.backends.lax.levels import is_mark
 from d2s.backends.lax.origins import ARRAY as ARRAY
+from d2s.backends.lax.origins import left_kind
 from d2s.backends.lax.places import EMPTY, own_dict, slot_names
 from d2s.backends.lax.refs import REF, RefTwin
 from d2s.errors import StagingError, a
@@ -45,7 +46,8 @@ from d2s.libraries import is_library_class
 from d2s.specs import Spec
 from d2s.static import BoundStatic, StaticFunction
 
-_ATOMS = (str, bytes, bool, type(None), enum.Enum, range, slice, np.dtype)
+_ATOMS = (str, bytes, bool, type(None), enum.Enum, range, np.dtype)
+_IMMUTABLE = (int, float, complex, tuple, frozenset)
 _FUNCTIONS = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType)
 
 
@@ -73,12 +75,13 @@ class Taken:
         """Take a value apart; `given` says that only containers lie between it and an argument."""
         kind = type(value)
         if kind is ARRAY:
-            if value.shape or given or not value.weak_type:
+            number = None if given else left_kind(value)
+            if number is None:
                 self.leaves.append(value)
                 self.key.append(ARRAY)
-            else:  # a call before this one left it in place of a Python number
+            else:
                 self.changing[len(self.key)] = value
-                self.key.append(Changing(number_of(value)))
+                self.key.append(Changing(number))
             return
         how = _HOW.get(kind)
         if how is None:
@@ -131,7 +134,8 @@ class Taken:
     def _constant(self, value: Any, given: bool) -> None:
         """A static argument; the graph belongs to its value."""
         try:
-            hash(value.value)
+            if type(value.value) is not slice:  # it has a hash from Python 3.12 on
+                hash(value.value)
         except TypeError:
             raise StagingError(
                 f"the argument {value.name} is static, and {a(type(value.value))} has no hash by "
@@ -167,11 +171,15 @@ class Taken:
 
     def _opaque(self, value: Any, given: bool) -> None:
         if not given:
-            self.key.append(Itself(value))
+            # a number or tuple of a class of the user's may have attributes, which can change
+            token = Static(value) if isinstance(value, _IMMUTABLE) else None
+            self.key.append(Itself(value) if token is None or not token.holders else token)
             return
         try:
             if isinstance(value, Iterator) and not isinstance(value, io.IOBase):
                 raise TypeError("an iterator is used up while the graph is built")
+            if type(value) is not slice:
+                hash(value)
             self.key.append(Static(value))
         except TypeError:
             raise StagingError(
@@ -186,7 +194,8 @@ class Taken:
         if not is_dynamic(value):
             self._opaque(value, given)
         elif given:
-            self._leaf(value, given)
+            self.leaves.append(widths.taken(value))
+            self.key.append(np.generic)
         else:
             self._contents(np.asarray(value), value)
 
@@ -195,7 +204,7 @@ class Taken:
             self._opaque(value, given)
         elif self._owner(value):
             if given:
-                self.leaves.append(value)
+                self.leaves.append(widths.taken(value))
                 self.key.append(np.ndarray)
             else:
                 self._contents(value, value)
@@ -214,6 +223,15 @@ class Taken:
             self.key.append(Node(deque, (len(value), value.maxlen)))
             for part in value:
                 self.take(part, given)
+
+    def _slice(self, value: Any, given: bool) -> None:
+        """Its bounds are constants, which the shape of what it selects depends on, or arrays."""
+        self.key.append(Node(slice, None))
+        for part in (value.start, value.stop, value.step):
+            if isinstance(part, jax.Array):
+                self.take(part, given)
+            else:
+                self._atom(part, given)
 
     def _own_tuple(self, value: Any, given: bool) -> None:
         """One of a class of the user's: its items, and then its attributes."""
@@ -271,7 +289,8 @@ class Taken:
             for item in value:
                 self.take(item, False)
         else:
-            self.key.append(Node(set, list(value), frozenset(map(exact_key, value))))
+            # a program can see the order of a set, which an equal one need not have
+            self.key.append(Node(set, list(value), tuple(map(exact_key, value))))
 
     def _specification(self, value: Any, given: bool) -> None:
         """Where a function is looked at, specifications have become those of jax."""
@@ -295,9 +314,15 @@ class Taken:
 
     def _frozen(self, value: Any, given: bool) -> None:
         """A frozen dataclass: a configuration, static as a whole, if it has a hash."""
-        if _has_hash(value):
-            self.key.append(Static(value))
-        else:
+        try:
+            hash(value)
+        except TypeError:
+            self._instance(value, given)
+            return
+        token = Static(value)
+        if token.is_frozen():
+            self.key.append(token)
+        else:  # something that can change is in it
             self._instance(value, given)
 
     def _instance(self, value: Any, given: bool) -> None:
@@ -334,15 +359,6 @@ class Taken:
         self.key.append(Node(type(value), treedef))
         for part in parts:
             self.take(part, False)
-
-
-def number_of(value: Any) -> type:
-    """The kind of Python number that a value came from."""
-    kind = type(value)
-    return kind if kind is not ARRAY else _NUMBERS[value.dtype.kind]
-
-
-_NUMBERS = {"i": int, "u": int, "f": float, "V": float, "c": complex, "b": bool}
 
 
 def is_twinned(kind: Any) -> bool:
@@ -395,16 +411,7 @@ def stays_whole(value: Any) -> bool:
         return not is_dynamic(value)
     if isinstance(value, list | dict) and kind not in (list, dict) and own_dict(value):
         return True
-    how = _how(kind, value)
-    return how is Taken._opaque or (how is Taken._frozen and _has_hash(value))
-
-
-def _has_hash(value: Any) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
+    return _how(kind, value) is Taken._opaque
 
 
 _ITEMS = ("__getitem__", "__setitem__", "__delitem__", "__iter__", "__len__")
@@ -427,6 +434,7 @@ def _how(kind: Any, value: Any) -> Any:
     exactly = {
         list: Taken._list,
         tuple: Taken._tuple,
+        slice: Taken._slice,
         dict: Taken._dict,
         OrderedDict: Taken._dict,
         defaultdict: Taken._dict,

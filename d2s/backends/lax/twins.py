@@ -17,7 +17,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from d2s.backends.lax import aliases, kinds, sites
+from d2s.backends.lax import aliases, origins, sites
 from d2s.backends.lax.attributes import attribute_names, getattr_raw, set_raw
 from d2s.backends.lax.channels import Scope, current_graphs
 from d2s.backends.lax.dtypes import NUMBERS
@@ -89,12 +89,14 @@ class Twins:
     def _make(self, token: Any) -> Any:
         kind = type(token)
         if kind is type:
-            leaf = kinds.remember(next(self._leaves), token if token in NUMBERS else kinds.ARRAY)
+            leaf = origins.made(next(self._leaves), token if token in NUMBERS else origins.ARRAY)
+            if token is not origins.ARRAY:
+                aliases.plain_argument(token)
             if token is np.ndarray:
                 self.copies.append(aliases.argument(leaf))
             return leaf
         if kind is Changing:
-            return next(self._changing)
+            return origins.made(next(self._changing), token.exact)
         if kind is Again:
             return self._made(token.exact)
         if kind is Contents:
@@ -105,7 +107,7 @@ class Twins:
         if isinstance(token, Node):
             return self._make_node(token)
         # the metaclass of arrays is not `type`
-        return kinds.remember(next(self._leaves), kinds.ARRAY)
+        return next(self._leaves)
 
     def _made(self, number: int) -> Any:
         copy = self.copies[number]
@@ -127,6 +129,8 @@ class Twins:
             return tuple(self._parts(names))
         if kind in METHODS:
             return method(names, self._parts(1)[0])
+        if kind is slice:
+            return slice(*self._parts(3))
         if kind is functools.partial:
             function, args, keywords = self._parts(3)
             made: Any = functools.partial(function)

@@ -297,7 +297,9 @@ class Walk:
 def is_data(value: Any) -> bool:
     """Whether a value is one that can be an input or hold one."""
     code = (types.FunctionType, types.BuiltinFunctionType, type, types.ModuleType)
-    if value is EMPTY or isinstance(value, (*code, str, bytes, type(None), bool)):
+    if value is EMPTY or isinstance(value, code):
+        return False
+    if type(value) in (str, bytes, type(None), bool):  # those of other classes have attributes
         return False
     if isinstance(value, StaticFunction):
         return bool(value.bound)

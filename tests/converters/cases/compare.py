@@ -79,10 +79,15 @@ def f(n):
 # case: one operator stays
 
 def f(a, b):
-    return a < b, a is not b, a == b
+    return a < b, a is not None, a == b
 
 
-# case: a chain of identities stays
+# case: identities of what may be numbers
 
 def f(a, b, c):
-    return a is b is not c
+    return a is b, a is 3, a is b is not c
+
+# output
+
+def f(a, b, c):
+    return (d2s.compare(a, 'is', b), d2s.compare(a, 'is', 3), d2s.compare(a, 'is', b, 'is not', lambda: c))

@@ -56,4 +56,4 @@ def f(x):
 # case: a test that is a Python bool stays
 
 def f(x, y):
-    return (x if y is None else y), (1 if not (x is y) else 2), (3 if True else 4)
+    return (x if y is None else y), (1 if not (x is None) else 2), (3 if True else 4)

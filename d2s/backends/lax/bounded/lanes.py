@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jax._src.interpreters import batching
 from jax.extend.core import jaxpr_as_fun
 
+from d2s.backends.lax.bounded.asking import with_flag
 from d2s.backends.lax.bounded.flags import either
 from d2s.backends.lax.bounded.loop import (
     Form,
@@ -46,8 +47,9 @@ def _batch(
         tested, (by_itself,) = batching.batch_jaxpr(test, axis, [*batched.tests, *carry], False)
     if by_itself:
         carry = [True] * form.carry
-        flags = [*batched.consts, *carry, *batched.xs]
-        lanes, out = batching.batch_jaxpr(body, axis, flags, [*carry, *out[form.carry :]])
+        flags = [True, *batched.consts, *carry, *batched.xs]
+        asked = with_flag(body)  # loops inside ask whether the lane is still on
+        lanes, out = batching.batch_jaxpr(asked, axis, flags, [*carry, *out[form.carry :]])
         if test is not None:
             tested, _ = batching.batch_jaxpr(test, axis, [*batched.tests, *carry], True)
     given_carry = zip(values.carry, batched.carry, carry, strict=True)
@@ -79,11 +81,11 @@ def _counted_lanes(values: Operands, lanes: Any, form: Form) -> list[Any]:
 
     def step(*inputs: Any) -> list[Any]:
         _, _, (counts, *consts), carry, (at, *xs) = Operands.of(inputs, True, inner)
-        outs = function(*consts, *carry, *xs)
+        outs = function(at < counts, *consts, *carry, *xs)
         new = [by_lane(at < counts, n, c) for n, c in zip(outs, carry, strict=False)]
         return [*new, *outs[form.carry :]]
 
-    ins = Operands.of(lanes.in_avals, True, form._replace(tests=0))
+    ins = Operands.of(lanes.in_avals[1:], True, form._replace(tests=0))
     at = jnp.arange(form.limit, dtype=jnp.int32)
     row = jax.typeof(at).update(shape=())
     avals = [jax.typeof(counts), *ins.consts, *ins.carry, row, *ins.xs]
@@ -115,13 +117,13 @@ def _tested_lanes(values: Operands, tested: Any, lanes: Any, form: Form) -> list
 
     def step(*inputs: Any) -> list[Any]:
         _, _, consts, carry, xs = Operands.of(inputs, True, inner)
-        outs = function(*consts[form.tests :], *carry[own:], *xs)
+        outs = function(carry[0], *consts[form.tests :], *carry[own:], *xs)
         (on,) = go_on(*consts[: form.tests], *outs[: form.carry])
         return [on, *(n + 1 for n in carry[1:own]), *outs]
 
     (on,) = go_on(*values.tests, *values.carry)
     trips = [jnp.zeros(on.shape, jnp.int32)] * form.trips
-    ins = Operands.of(lanes.in_avals, True, form._replace(tests=0))
+    ins = Operands.of(lanes.in_avals[1:], True, form._replace(tests=0))
     state = [*map(jax.typeof, (on, *trips)), *ins.carry]
     avals = [*tested.in_avals[: form.tests], *ins.consts, *state, *ins.xs]
     outs = loop_p.bind(

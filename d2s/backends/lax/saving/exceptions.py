@@ -40,6 +40,8 @@ def _failure(failure: Failure) -> Json:
         "fields": _described({} if own else failure.fields),
         "site": _site(failure.site),
         "cause": None if failure.cause is None else _cause(failure.cause),
+        "context": None if failure.context is None else _cause(failure.context),
+        "hides_context": failure.hides_context,
     }
 
 
@@ -96,17 +98,22 @@ def loaded(tree: Json) -> Failures:
 def _loaded(tree: Json) -> Failure:
     kind = _kind(*tree["class"])
     site = Site(*tree["site"])
-    cause: Any = None
-    if tree["cause"] is not None and "site" in tree["cause"]:
-        cause = _loaded(tree["cause"])
-    elif tree["cause"] is not None:
-        cause = _raised(_kind(*tree["cause"]["class"]), _value(tree["cause"]["args"]))
+    cause = _linked(tree["cause"])
     if tree["error"] is not None and issubclass(kind, Error):
         what, fix, code = tree["error"]
         error = kind(str(what), code=code, site=site, fix=str(fix))
         return Failure(kind, error.args, site, cause, dict(vars(error)))
     held = dict(_value(tree["attributes"])), dict(_value(tree["fields"]))
-    return Failure(kind, tuple(_value(tree["args"])), site, cause, *held)
+    hides = bool(tree["hides_context"])
+    made = Failure(kind, tuple(_value(tree["args"])), site, cause, *held, hides)
+    made.context = cause if tree["context"] == tree["cause"] else _linked(tree["context"])
+    return made
+
+
+def _linked(tree: Json) -> Any:
+    if tree is None:
+        return None
+    return _loaded(tree) if "site" in tree else _raised(_kind(*tree["class"]), _value(tree["args"]))
 
 
 def _raised(kind: type[BaseException], args: list[Any]) -> BaseException:
