@@ -23,6 +23,7 @@ from d2s.backends.lax.after_failure import at_failure
 from d2s.backends.lax.attributes import attribute_names, delete_raw, getattr_raw, set_raw
 from d2s.backends.lax.blame import made_or_returned
 from d2s.backends.lax.channels import Scope
+from d2s.backends.lax.contents import slot_of
 from d2s.backends.lax.dtypes import NUMBERS, is_dynamic, is_symbolic
 from d2s.backends.lax.levels import is_constant, is_mark
 from d2s.backends.lax.origins import ARRAY, kind_of, left
@@ -31,7 +32,7 @@ from d2s.backends.lax.refs import REF, RefTwin
 from d2s.backends.lax.state import is_twinned, new_object
 from d2s.backends.lax.texts import Text
 from d2s.backends.lax.trees import children, leaves
-from d2s.backends.lax.twins import Change, Twins, slot_of
+from d2s.backends.lax.twins import Change, Twins
 from d2s.backends.lax.watch import Watch
 from d2s.backends.lax.widths import narrowed
 from d2s.errors import StagingError

@@ -18,13 +18,14 @@ import jax
 import numpy as np
 
 from d2s.backends.lax import aliases, origins, sites
-from d2s.backends.lax.attributes import attribute_names, getattr_raw, set_raw
+from d2s.backends.lax.attributes import set_raw
 from d2s.backends.lax.channels import Scope, current_graphs
+from d2s.backends.lax.contents import contents, keys_of, same_contents, slot_of, slots_of
 from d2s.backends.lax.dtypes import NUMBERS
 from d2s.backends.lax.keys import Again, Changing, Contents, Itself, Node, Pairs, Static, layout
 from d2s.backends.lax.levels import is_mark, keep_order, unordered
 from d2s.backends.lax.namespaces import refuse_inner_of
-from d2s.backends.lax.places import EMPTY, Place, Slot, cell_contents, copy_of_array, instance_slot
+from d2s.backends.lax.places import EMPTY, Place, Slot, cell_contents, copy_of_array
 from d2s.backends.lax.reach import Reach
 from d2s.backends.lax.reach import Restart as Restart
 from d2s.backends.lax.state import new_object
@@ -70,10 +71,11 @@ class Twins:
         self._by_id = {id(real): copy for real, copy in zip(owners, self.copies, strict=True)}
         self._numbers = {id(copy): n for n, copy in enumerate(self.copies)}
         self._before = [contents(copy) for copy in self.copies]
+        self._kinds = [type(copy) for copy in self.copies]
         arrays = {n: copy for n, copy in enumerate(self.copies) if isinstance(copy, np.ndarray)}
         self._layouts = {n: layout(copy) for n, copy in arrays.items()}
         #: the places of those outside, which nobody may store anything in
-        self._outside: list[Any] = [*map(_slots_of, owners), [p for p in places if not p.is_fixed]]
+        self._outside: list[Any] = [*map(slots_of, owners), [p for p in places if not p.is_fixed]]
         self._held_outside = [[place.get() for place in group] for group in self._outside]
         self._functions: dict[int, types.FunctionType] = {}
         self._kept: list[Any] = []
@@ -383,6 +385,13 @@ class Twins:
             if attributes is not None:
                 keep_order(attributes, before)
             after = contents(copy)
+            if type(copy) is not self._kinds[n]:
+                raise StagingError(
+                    f"the class of a {self._kinds[n].__name__} is changed; a compiled call would "
+                    "not repeat that",
+                    code="D2S024",
+                    fix="a new object of the other class",
+                )
             if isinstance(copy, np.ndarray) and layout(copy) != self._layouts[n]:
                 raise StagingError(
                     "the shape, the dtype or a flag of a NumPy array from outside is changed; a "
@@ -448,50 +457,3 @@ class Twins:
                 if name not in known and space.get(name, EMPTY) is not before.get(name, EMPTY):
                     return str(name)
         return None
-
-
-def keys_of(value: Any) -> list[Any]:
-    """By what the entries of a mutable object are told apart."""
-    if isinstance(value, list | deque):
-        return list(range(len(value)))
-    if isinstance(value, dict):
-        return list(value)
-    if isinstance(value, set | frozenset | np.ndarray | jax.Array):
-        return []
-    return list(attribute_names(value))
-
-
-def _slots_of(value: Any) -> list[Slot]:
-    is_ref = type(value) is jax.Ref  # which holds only what JAX lets in
-    return [] if is_ref else [slot_of(value, key) for key in keys_of(value)]
-
-
-def slot_of(value: Any, key: Any) -> Slot:
-    if isinstance(value, list | deque | dict):
-        return Slot(value, key)
-    return instance_slot(value, key)
-
-
-def contents(value: Any) -> Any:
-    """What is in a mutable object, as it is now."""
-    if isinstance(value, list | deque):
-        return list(value)
-    if isinstance(value, dict):
-        return dict(value)
-    if isinstance(value, set):
-        return set(value)
-    if isinstance(value, np.ndarray):
-        return value.copy()
-    if isinstance(value, jax.Array | frozenset):
-        return None
-    return {name: getattr_raw(value, name) for name in attribute_names(value)}
-
-
-def same_contents(before: Any, after: Any) -> bool:
-    if isinstance(before, dict):
-        return list(before) == list(after) and all(before[k] is after[k] for k in before)
-    if isinstance(before, list):
-        return len(before) == len(after) and all(a is b for a, b in zip(before, after, strict=True))
-    if isinstance(before, np.ndarray):
-        return bool(before.tobytes() == after.tobytes())
-    return bool(before == after)

@@ -178,13 +178,16 @@ class Walk:
         if isinstance(value, dict | list | tuple | set | frozenset | deque | np.ndarray):
             self._keep_whole(value)
             return held_by(value)
-        wrapped = getattr(value, "__wrapped__", None)
+        kind: Any = type(value)
+        if is_library_class(kind):
+            wrapped = getattr(value, "__wrapped__", None)
+        else:  # whose class may answer for any attribute
+            wrapped = (own_dict(value) or {}).get("__wrapped__")
         inner = [wrapped] if isinstance(wrapped, types.FunctionType) else []
         if inner and not is_of_jax(value):
             self.reach.as_is(inner[0])  # `functools.lru_cache`, whose memory is its own
         if type(value).__module__.startswith("d2s."):
             return []
-        kind: Any = type(value)
         if own_dict(value) is not None or slot_names(kind):
             self._keep_whole(value)
             return [*inner, type(value), *held_by(value)]
