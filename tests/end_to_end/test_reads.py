@@ -188,6 +188,29 @@ def globals_written(S):
 
 
 @works
+def globals_written_in_a_branch(S):
+    def f(x):
+        if x > 2.5:
+            globals()["N"] = x * 2
+        return x + globals()["N"]
+
+    g = S(f)
+    return [g(2.0), N, g(3.0), N, g(2.0), N, g(4.0), N]
+
+
+@works
+def vars_written_in_a_loop(S):
+    def f(x):
+        while x < 10.0:
+            x = x * 2
+            vars(HERE)["N"] = vars(HERE)["N"] + x
+        return x
+
+    g = S(f)
+    return [g(2.0), N, g(30.0), N, g(3.0), N]
+
+
+@works
 def globals_table_written(S):
     def f(x):
         globals()["TABLE"]["a"] += x

@@ -16,7 +16,7 @@ from typing import Any
 
 from d2s.backends.lax import channels, sites
 from d2s.backends.lax.mentions import attribute_names_of, codes_inside
-from d2s.backends.lax.places import EMPTY
+from d2s.backends.lax.places import EMPTY, Slot
 from d2s.backends.lax.reach import Restart
 from d2s.conversion import is_made_code
 from d2s.errors import Site, StagingError
@@ -52,6 +52,9 @@ class Names(dict[str, Any]):
                 raise Restart
             raise _refused(f"the global name {name!r}, which code that is not converted reads,")
         space = self._twins.space_of(self._space)
+        for watch in channels.watches():
+            if not watch.outside:  # a branch or a loop, where nothing else mentions the name
+                watch.add(Slot(space, name))
         if value is EMPTY:
             del space[name]
         else:
