@@ -236,9 +236,11 @@ def is_block(code: types.CodeType) -> bool:
     return code.co_name == "<lambda>" or bool(_made.get(code))
 
 
-def why_not(function: types.FunctionType) -> str:
+def why_not(function: Any) -> str:
     """Why a function is run as it is; empty when it is converted."""
-    code = function.__code__
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return "it is not plain Python"
     if getattr(function, _SKIP, False):
         return "it is marked with d2s.do_not_convert"
     if is_library_file(code.co_filename):

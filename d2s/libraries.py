@@ -114,14 +114,15 @@ def _is_installed(package: str) -> bool:
     return file is not None and is_library_file(file)
 
 
-def _folders() -> tuple[str, ...]:
-    paths = sysconfig.get_paths()
-    found = {paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    found.add(os.path.dirname(os.path.abspath(__file__)))
+def _folders(*names: str) -> tuple[str, ...]:
+    found = {sysconfig.get_paths()[name] for name in names}
     return tuple(os.path.join(os.path.realpath(folder), "") for folder in sorted(found))
 
 
-_LIBRARY_FOLDERS = _folders()
+_STANDARD = _folders("stdlib", "platstdlib")
+_INSTALLED = _folders("purelib", "platlib")
+_OWN = os.path.join(os.path.realpath(os.path.dirname(os.path.abspath(__file__))), "")
+_LIBRARY_FOLDERS = (*_STANDARD, *_INSTALLED, _OWN)
 _claimed: set[str] = set()
 
 
@@ -153,6 +154,25 @@ def is_library_module(module: types.ModuleType) -> bool:
 def is_of_python(kind: type) -> bool:
     """Whether a class comes with Python."""
     return kind.__module__.partition(".")[0] in sys.stdlib_module_names
+
+
+@cache
+def is_standard_file(filename: str) -> bool:
+    """Whether a file belongs to Python's own library."""
+    if filename.startswith("<"):
+        return filename.startswith("<frozen")
+    path = os.path.realpath(filename)
+    return path.startswith(_STANDARD) and not path.startswith(_INSTALLED)
+
+
+def is_of_d2s(filename: str) -> bool:
+    return is_in_folder(filename, _OWN)
+
+
+@cache
+def is_in_folder(filename: str, folder: str) -> bool:
+    """Whether a file is somewhere in a folder."""
+    return os.path.realpath(filename).startswith(os.path.join(os.path.realpath(folder), ""))
 
 
 @cache

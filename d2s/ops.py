@@ -407,10 +407,8 @@ def _as_it_is(function: Any) -> Any:
 
 def _call_builtin(function: Any, /, *args: Any, **kwargs: Any) -> Any:
     args, kwargs = _converted_arguments(function, args, kwargs)
-    result = active().builtin(function, args, kwargs)
-    if isinstance(result, types.ModuleType):
-        active().found(result)
-    return result
+    backend = active()
+    return _cross(function, lambda: backend.builtin(function, args, kwargs), (args, kwargs))
 
 
 def _call_as_it_is(function: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -421,17 +419,26 @@ def _call_as_it_is(function: Any, /, *args: Any, **kwargs: Any) -> Any:
     if backend.staging():
         backend.leave(function, (*args, *kwargs.values()))
         called = backend.around(function, converted)
+    result = _cross(function, lambda: called(*args, **kwargs), (args, kwargs), is_python=False)
+    if called is not function or args is not given or getattr(function, "__closure__", None):
+        backend.returned()
+    return result
+
+
+def _cross(function: Any, call: Callable[[], Any], values: Any, is_python: bool = True) -> Any:
+    """Call code that is not converted: every such call goes through here.
+
+    An exception that it raises only because of what stands for a run-time value is none of the
+    program's.
+    """
     try:
-        result = called(*args, **kwargs)
-        if called is not function or args is not given or getattr(function, "__closure__", None):
-            backend.returned()
-        if isinstance(result, types.ModuleType) and backend.staging():
-            backend.found(result)
+        result = call()
+        if isinstance(result, types.ModuleType) and active().staging():
+            active().found(result)
         return result
     except Exception as error:
-        code = getattr(function, "__code__", None)
-        reason = conversion.why_not(function) if code is not None else "it is not plain Python"
-        better = backend.unconverted(function, reason, error)
+        reason = "" if is_python else conversion.why_not(function)
+        better = active().unconverted(function, reason, error, values)
         if better is None:
             raise
         raise better from error

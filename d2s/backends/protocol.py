@@ -173,8 +173,14 @@ class Backend(Protocol):
         """Whether an exception speaks of tracing; no handler of the user's may catch it."""
         ...
 
-    def unconverted(self, function: Any, reason: str, error: BaseException) -> BaseException | None:
-        """The error to raise when code that was not converted needed a run-time value."""
+    def unconverted(
+        self, function: Any, reason: str, error: Exception, values: Any
+    ) -> BaseException | None:
+        """The error to raise when code that was not converted needed a run-time value.
+
+        `reason` says why it was not, and is empty for Python's own; `values` is what it was called
+        with.
+        """
         ...
 
     def compile(self, original: Any, options: Options) -> StaticFunction:

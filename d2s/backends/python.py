@@ -220,7 +220,9 @@ class PythonBackend:
     def is_internal(self, error: BaseException) -> bool:
         return isinstance(error, Error)
 
-    def unconverted(self, function: Any, reason: str, error: BaseException) -> BaseException | None:
+    def unconverted(
+        self, function: Any, reason: str, error: Exception, values: Any
+    ) -> BaseException | None:
         return None
 
     def compile(self, original: Any, options: Options) -> StaticFunction:

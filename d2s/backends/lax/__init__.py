@@ -7,7 +7,7 @@ import inspect
 import os
 import types
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -20,6 +20,7 @@ from jax._src.core import eval_trace, trace_ctx
 from d2s.backends.lax import (
     aliases,
     appended,
+    border,
     branches,
     cache,
     channels,
@@ -36,12 +37,13 @@ from d2s.backends.lax import (
     regions,
     shows,
     sites,
+    text_calls,
     texts,
     wrappers,
 )
 from d2s.backends.lax.answers import refuse_numbers
 from d2s.backends.lax.builtin_calls import BUILTINS, OPERATORS, power, refuse_unrepeatable
-from d2s.backends.lax.casts import has_traced, not_, refuse, to_bool
+from d2s.backends.lax.casts import not_, refuse, to_bool
 from d2s.backends.lax.compiled import Compiled
 from d2s.backends.lax.dispatching import dispatched, remembered
 from d2s.backends.lax.math_calls import MATH
@@ -51,7 +53,6 @@ from d2s.backends.lax.notes import note
 from d2s.backends.lax.numpy_calls import call_for, method_for
 from d2s.backends.lax.provenance import needing
 from d2s.backends.lax.sequences import refuse_outer_iterator
-from d2s.backends.lax.text_calls import of_text
 from d2s.backends.lax.walking import users_functions
 from d2s.backends.lax.watch import changes
 from d2s.backends.protocol import Backend, Block, Handler, State, Thunk
@@ -179,18 +180,12 @@ class LaxBackend(PythonBackend):
     def quoted(self, value: Any, how: str) -> Any:
         if channels.current() is None:
             return super().quoted(value, how)
-        if shows.speaks(value):
-            return shows.Quote(value, how, channels.root().quotes)
-        value = texts.with_sizes(value)
-        if not has_traced(value):
-            return super().quoted(value, how)
-        return texts.Quote(value, how, channels.root().quotes)
+        return text_calls.quoted(value, how)
 
     def text(self, letters: str) -> Any:
         if channels.current() is None:
             return letters
-        text = texts.read(letters, channels.root().quotes)
-        return texts.checked(text) if isinstance(text, str) else text
+        return texts.read(letters, channels.root().quotes)
 
     def letters(self, values: Any) -> Any:
         if channels.current() is None:
@@ -198,11 +193,7 @@ class LaxBackend(PythonBackend):
         return texts.quoted_letters(values, channels.root().quotes)
 
     def percent(self, template: Any, values: Any) -> Any:
-        if isinstance(template, str):
-            values = texts.with_sizes(shows.spoken(values, "%", template))
-        if isinstance(template, str) and has_traced(values):
-            return texts.of(values, "%", template)
-        return template % values
+        return text_calls.percent(template, values)
 
     def items(self, container: Any) -> Any:
         return items.items(container) if self.staging() else container
@@ -261,15 +252,7 @@ class LaxBackend(PythonBackend):
             args, kwargs = self.letters((args, kwargs))  # a note must be one of Python's texts
         if type(owner) is list and function.__name__ == "sort":
             return ordering.sort(owner)(*args, **kwargs)
-        makes_text = of_text(function)
-        if makes_text is not None:
-            args = tuple(list(a) if isinstance(a, Iterator) else a for a in args)
-            if function.__name__ == "format":
-                args, kwargs = shows.spoken((args, kwargs), "format", str(owner))
-            args, kwargs = texts.with_sizes((args, kwargs))
-            if has_traced([args, kwargs]):
-                return makes_text(*args, **kwargs)
-        return function(*args, **kwargs)
+        return (text_calls.of_text(function) or function)(*args, **kwargs)
 
     def enter(self, function: Any, made: Any) -> Any:
         inside = is_made_inside(function)
@@ -306,6 +289,7 @@ class LaxBackend(PythonBackend):
         special = special or refs.call_for(function)
         special = special or call_for(function, change) or method_for(function)
         special = special or dispatched(function) or remembered(function) or shows.method(function)
+        special = special or text_calls.unbound(function) or text_calls.of_text(function)
         around = appended.together(wrappers.around(function, change))
         return special or printing.separated(wrappers.afresh(around))
 
@@ -314,10 +298,12 @@ class LaxBackend(PythonBackend):
             return isinstance(error, (Error, *regions.TRACER_ERRORS))
         return regions.is_internal(error)
 
-    def unconverted(self, function: Any, reason: str, error: BaseException) -> BaseException | None:
-        if isinstance(error, Error) or not isinstance(error, jax.errors.TracerBoolConversionError):
-            return None
-        return needs_truth(function, reason, error)
+    def unconverted(
+        self, function: Any, reason: str, error: Exception, values: Any
+    ) -> BaseException | None:
+        if reason and isinstance(error, jax.errors.TracerBoolConversionError):
+            return needs_truth(function, reason, error)
+        return border.refusal(function, values, error)
 
     def compile(self, original: Any, options: Options) -> StaticFunction:
         return Compiled(original, options)

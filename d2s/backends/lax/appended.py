@@ -78,7 +78,9 @@ class NeedsLast(StagingError):
 
 
 def _refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
-    raise _refusal()
+    from d2s.backends.lax import channels
+
+    raise channels.refuse(_refusal())
 
 
 def _refusal() -> StagingError:

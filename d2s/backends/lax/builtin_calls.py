@@ -34,7 +34,7 @@ from d2s.backends.lax.dtypes import is_dynamic, is_symbolic
 from d2s.backends.lax.membership import is_in
 from d2s.backends.lax.regions import is_traced, scalar_predicate
 from d2s.backends.lax.sequences import Enumerate, Fresh, Range, Reversed, Sequence, Zip, as_sequence
-from d2s.backends.lax.text_calls import TEXTS
+from d2s.backends.lax.text_calls import TEXTS, percent
 from d2s.backends.lax.texts import Text
 from d2s.backends.lax.unrepeatable import unrepeatable
 from d2s.conversion import is_made_code
@@ -252,7 +252,8 @@ _LOCKS = (type(threading.Lock()), type(threading.RLock()))
 def refuse_unrepeatable(function: Any) -> None:
     """Calls that would happen only while the graph is built."""
     owner = getattr(function, "__self__", None)
-    if isinstance(owner, _LOCKS) and any(watch.knows(owner) for watch in channels.watches()):
+    is_asked = isinstance(owner, _LOCKS) and not function.__name__.startswith("__")  # by a `with`
+    if is_asked and any(watch.knows(owner) for watch in channels.watches()):
         raise refuse(
             "a lock is asked or taken, which would happen only while the graph is built",
             "`with lock:`, or the lock outside the static function",
@@ -338,6 +339,7 @@ OPERATORS: dict[Any, Call] = {
     operator.ipow: power,
     operator.is_: kinds.is_,
     operator.is_not: lambda left, right: not kinds.is_(left, right),
+    operator.mod: percent,
     operator.not_: not_,
     operator.pow: power,
     operator.truth: _number(bool, to_bool),

@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -29,6 +29,9 @@ from d2s.values import Watching
 if TYPE_CHECKING:
     from d2s.backends.lax.failing import Failures
     from d2s.backends.lax.texts import Text
+
+
+Refusal = TypeVar("Refusal", bound=Exception)
 
 
 class Halt(BaseException):
@@ -70,8 +73,8 @@ class Scope:
         self.quotes: dict[int, Text] = {}
         #: of a whole function, the values that the graph gets
         self.inputs: tuple[Any, ...] = ()
-        #: the first thing that was refused in this graph, though somebody may have caught the error
-        self.refused: Error | None = None
+        #: the first thing that was refused here, though somebody may have caught the error
+        self.refused: Exception | None = None
         #: containers that were joined: in place, a change of one could be one of another, too
         self.joined: list[Watch] = []
         #: what was made by joining, and what it was made of
@@ -142,20 +145,21 @@ def current() -> Scope | None:
     return _stack.scopes[-1] if _stack.scopes else None
 
 
-def refuse(error: Error) -> Error:
+def refuse(error: Refusal) -> Refusal:
     """The same error, which ends the graph even where code that is not converted catches it.
 
-    Converted handlers never catch an error of d2s's; libraries do, `logging` for one.
+    Converted handlers never catch an error of d2s's; libraries do, `logging` for one. A region that
+    is traced on trial, and given up because of the error, takes it along.
     """
-    if _stack.scopes and _stack.scopes[0].refused is None:
-        _stack.scopes[0].refused = error
+    if _stack.scopes and _stack.scopes[-1].refused is None:
+        _stack.scopes[-1].refused = error
     return error
 
 
 def raise_refused() -> None:
     """Nothing that was refused may be part of a graph."""
-    if _stack.scopes and _stack.scopes[0].refused is not None:
-        raise _stack.scopes[0].refused
+    if _stack.scopes and _stack.scopes[-1].refused is not None:
+        raise _stack.scopes[-1].refused
 
 
 def note_failure() -> None:
@@ -273,6 +277,11 @@ def entered(
     try:
         with watched(watch) if watch is not None else nullcontext():
             yield scope
+            raise_refused()
+    except (Exception, Halt) as error:
+        if scope.refused is None or isinstance(error, Error):
+            raise
+        raise scope.refused from error  # whoever caught it has raised something else instead
     finally:
         _stack.scopes.pop()
         _stack.loops -= carries

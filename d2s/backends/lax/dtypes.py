@@ -38,7 +38,7 @@ class Type(NamedTuple):
 
     def __str__(self) -> str:
         name = np.dtype(self.dtype).name if isinstance(self.dtype, np.dtype) else str(self.dtype)
-        text = f"{name}[{','.join(map(str, self.shape))}]"
+        text = f"{name}[{','.join(map(own_text, self.shape))}]"
         return f"{text} (Python number)" if self.weak else text
 
     @property
@@ -77,6 +77,12 @@ def is_dynamic(value: object) -> bool:
 def is_symbolic(value: object) -> bool:
     """Whether a value is a named dimension, or computed from some: a size without a number."""
     return isinstance(value, _DimExpr)
+
+
+def own_text(size: Any) -> str:
+    """A size in a message of d2s's own; a program may not ask a named dimension for its text."""
+    method: Any = type(size).__str__
+    return str(getattr(method, "__wrapped__", method)(size))
 
 
 def fits(value: int) -> bool:

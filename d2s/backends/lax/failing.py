@@ -18,6 +18,7 @@ from d2s.backends.lax import channels, sites, texts
 from d2s.backends.lax.channels import Scope
 from d2s.backends.lax.origins import ARRAY, kind_of
 from d2s.backends.lax.places import cell_contents, exception_fields, own_dict, slot_names
+from d2s.backends.lax.questions import unknown
 from d2s.backends.lax.texts import Later
 from d2s.backends.lax.trees import children, leaves
 from d2s.backends.lax.watch import inside
@@ -96,7 +97,7 @@ def _bare(kind: type[BaseException], args: tuple[Any, ...]) -> BaseException:
     if not issubclass(kind, BaseExceptionGroup):
         return cast(BaseException, make(kind))
     if isinstance(args[0], texts.Text):
-        raise texts.unknown()  # it takes nothing but letters, and never changes
+        raise unknown()  # it takes nothing but letters, and never changes
     return cast(BaseException, make(kind, *args))
 
 

@@ -13,12 +13,15 @@ import typing
 from collections.abc import Callable
 from typing import Any
 
-from d2s.backends.lax import aliases, channels, sites
+import numpy as np
+
+from d2s.backends.lax import channels, sites
 from d2s.backends.lax.dtypes import NUMBERS
 from d2s.backends.lax.namespaces import ask, note_attribute
 from d2s.backends.lax.origins import ARRAY, NUMPY, kind_of
 from d2s.backends.lax.provenance import needing
 from d2s.backends.lax.regions import NotInGraph, is_traced
+from d2s.backends.lax.sequences import Fresh, Sequence
 from d2s.backends.lax.texts import Text
 from d2s.errors import StagingError
 from d2s.libraries import is_library_file
@@ -104,9 +107,21 @@ def _data_members(kind: Any) -> set[str]:
     return set() if all(callable(getattr(kind, name, None)) for name in names) else names
 
 
-def _is_instance(value: Any, wanted: Any) -> bool:
+def _stood_for(value: Any) -> type | None:
+    """The type in plain Python of what an object of d2s's stands for; None for other values."""
     if isinstance(value, Text):
-        return issubclass(str, wanted)
+        return str
+    if not isinstance(value, Sequence | Fresh):
+        return None
+    if value.kind is None:
+        raise _refused("what kind of iterator this is", "the loop over it by itself")
+    return value.kind
+
+
+def _is_instance(value: Any, wanted: Any) -> bool:
+    stood_for = _stood_for(value)
+    if stood_for is not None:
+        return issubclass(stood_for, wanted)
     if not is_traced(value):
         note_registered(type(value), wanted)
         return isinstance(value, wanted)
@@ -134,8 +149,9 @@ def _classes(wanted: Any) -> list[Any]:
 def type_(*args: Any, **kwargs: Any) -> Any:
     if len(args) == 1 and is_traced(args[0]):
         return _asked(args[0])
-    if len(args) == 1 and isinstance(args[0], Text):
-        return str
+    stood_for = _stood_for(args[0]) if len(args) == 1 else None
+    if stood_for is not None:
+        return stood_for
     return type(*args, **kwargs)
 
 
@@ -188,8 +204,9 @@ def attribute(lookup: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
             if channels.current() is None:
                 raise
             text, kind = str(error), kind_of(value)
-        is_numpy = kind is NUMPY or aliases.may_be_numpy(value)
-        if kind is None or is_numpy or hasattr(kind, name):
+        # in plain Python an array may be one of NumPy's, which has attributes of its own
+        may_be = (kind, np.ndarray) if kind not in NUMBERS else (kind,)
+        if kind is None or any(hasattr(one, name) for one in may_be):
             raise NotInGraph(text)
         raise missing(kind, name)
 

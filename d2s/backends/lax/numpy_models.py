@@ -46,12 +46,12 @@ class Model:
         if isinstance(self.error, TypeError | ValueError | IndexError) and not isinstance(
             self.error, np.linalg.LinAlgError
         ):
-            raise self.error
+            raise self.error.with_traceback(None)
 
     def like(self, result: Any, label: str) -> Any:
         """A result of jax.numpy's as NumPy gives it; refused if that is something else."""
         if isinstance(self.error, TypeError | OverflowError | np.exceptions.AxisError):
-            raise self.error
+            raise self.error.with_traceback(None)
         if not self.is_known or self.error is not None:
             return result
         if type(self.result) in (tuple, list) and type(result) in (tuple, list):

@@ -36,7 +36,7 @@ def extreme(name: str) -> Call:
         if not has_traced(keys):
             pairs = list(zip(items, map(_known, keys), strict=True))
             best = plain(pairs, key=lambda pair: pair[1], default=None)
-            return best[0] if best is not None else plain([], **default)
+            return best[0] if best is not None else _of_nothing(plain, default)
         best, best_key = items[0], keys[0]
         for item, item_key in zip(items[1:], keys[1:], strict=True):
             test = better(item_key, best_key)
@@ -52,6 +52,14 @@ def extreme(name: str) -> Call:
         return best
 
     return pick
+
+
+def _of_nothing(plain: Call, default: dict[str, Any]) -> Any:
+    """What there is for no items: the default, or else Python's own exception."""
+    try:
+        return plain([], **default)
+    except ValueError as error:
+        raise ValueError(*error.args) from None
 
 
 def _deciding(keys: list[Any]) -> list[Any]:

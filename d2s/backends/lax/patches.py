@@ -13,12 +13,14 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+from jax._src.export.shape_poly import _DimExpr
 
-from d2s.backends.lax import answers, arithmetic, constants, items, kinds, refs
+from d2s.backends.lax import answers, arithmetic, constants, items, kinds, questions, refs
 from d2s.backends.lax.bounded import asking
 from d2s.items import AUGMENTED
 
 _Tracer: Any = jax.core.Tracer
+_Dimension: Any = _DimExpr
 
 
 def install() -> None:
@@ -34,6 +36,13 @@ def install() -> None:
     answers.install(_Tracer)
     # a handler of the user's knows what Python says of an attribute that is not there
     _Tracer.__getattr__ = kinds.attribute(_Tracer.__getattr__)
+    # what a tracer, or a named dimension, says of itself is no text of the program's, and that it
+    # has no truth and no number is nothing that a library may pass over
+    _Tracer.__format__ = object.__format__
+    for kind in (_Tracer, *_below(_Tracer), _Dimension):
+        for name, guard in _GUARDS.items():
+            if name in vars(kind):
+                setattr(kind, name, guard(getattr(kind, name)))
     constants.install()
     asking.install()
     # a reference that the graph has no twin of is not read and written behind its back
@@ -48,6 +57,18 @@ def _not_in_a_graph(method: Callable[..., Any]) -> Callable[..., Any]:
         return method(ref, *args)
 
     return ask
+
+
+_GUARDS: dict[str, Callable[..., Any]] = {
+    **dict.fromkeys(("__str__", "__repr__", "__format__"), questions.guarded),
+    **dict.fromkeys(
+        ("__bool__", "__int__", "__float__", "__complex__", "__index__"), questions.kept
+    ),
+}
+
+
+def _below(kind: Any) -> list[Any]:
+    return [one for child in kind.__subclasses__() for one in (child, *_below(child))]
 
 
 def _in_place(change: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

@@ -23,7 +23,7 @@ from d2s.backends.lax import aliases, channels, failing, origins, overflow, site
 from d2s.backends.lax.after_failure import at_failure, keep_transient
 from d2s.backends.lax.boxes import Taking, View, build, known
 from d2s.backends.lax.channels import Halt, Scope, is_position
-from d2s.backends.lax.dtypes import Type, cast, of_type, type_of, type_of_aval
+from d2s.backends.lax.dtypes import Type, cast, of_type, own_text, type_of, type_of_aval
 from d2s.backends.lax.failing import Failures
 from d2s.backends.lax.graphs import graph_of
 from d2s.backends.lax.links import Kin, kin
@@ -533,8 +533,9 @@ def fill(tree: Any, outs: list[Any], memo: dict[Any, Any]) -> Any:
 def scalar_predicate(test: Any) -> Any:
     """A run-time condition as the scalar bool that lax wants; Python's truth otherwise."""
     if test.size != 1:
+        shape = f"({', '.join(map(own_text, test.shape))}{',' * (test.ndim == 1)})"
         raise StagingError(
-            f"the condition is an array of shape {tuple(test.shape)}; its truth is ambiguous",
+            f"the condition is an array of shape {shape}; its truth is ambiguous",
             code="D2S022",
             site=sites.where(),
             fix="jnp.any(...) or jnp.all(...) around it",

@@ -13,6 +13,7 @@ from d2s.backends.lax import channels, sites
 from d2s.backends.lax.dtypes import is_symbolic, type_of
 from d2s.backends.lax.proof import Refused
 from d2s.backends.lax.provenance import needing
+from d2s.backends.lax.questions import guarded
 from d2s.backends.lax.regions import is_traced
 from d2s.backends.lax.trees import children, leaves, map_leaves
 from d2s.errors import StagingError
@@ -24,6 +25,10 @@ class Sequence:
     length: Any
     #: made by `zip`, `enumerate` or `reversed`, which can be looped over once
     once = False
+
+    #: what it is in plain Python; None where that is one of several
+    kind: type | None = None
+    __repr__ = guarded(object.__repr__)
 
     def __init__(self) -> None:
         self._made_in, self._used = len(channels.watches()), False
@@ -61,7 +66,7 @@ class Sequence:
                 site=sites.where(),
                 fix="a for statement over it, or a Python number",
             )
-            raise needing(error, self.length)
+            raise channels.refuse(needing(error, self.length))
         return iter([] if self.is_used_up() else self.items())
 
     def items(self) -> list[Any]:
@@ -74,6 +79,8 @@ class Sequence:
 
 class Range(Sequence):
     """`range` with at least one run-time argument, or one that is to be staged."""
+
+    kind = range
 
     def __init__(self, start: Any, stop: Any, step: Any) -> None:
         self.start, self.step = start, step
@@ -96,6 +103,14 @@ class Range(Sequence):
     def __getitem__(self, key: Any) -> Any:
         raise _only_for_loops("an item of a range")
 
+    def __eq__(self, other: object) -> bool:
+        if self is other or not isinstance(other, range | Range):
+            return self is other
+        raise _only_for_loops("a comparison of a range")
+
+    def __hash__(self) -> int:
+        raise _only_for_loops("the hash of a range")
+
     def __getattr__(self, name: str) -> Any:
         if hasattr(range, name) and not name.startswith("__"):
             raise _only_for_loops(f"the attribute `{name}` of a range")
@@ -107,11 +122,13 @@ class Range(Sequence):
 
 
 def _only_for_loops(what: str) -> StagingError:
-    return StagingError(
-        f"{what} that ends at a run-time value",
-        code="D2S020",
-        site=sites.where(),
-        fix="the number itself, start + i * step; `for`, `in` and `len` take such a range",
+    return channels.refuse(
+        StagingError(
+            f"{what} that ends at a run-time value",
+            code="D2S020",
+            site=sites.where(),
+            fix="the number itself, start + i * step; `for`, `in` and `len` take such a range",
+        )
     )
 
 
@@ -149,7 +166,7 @@ class Rows(Sequence):
 
 
 class Zip(Sequence):
-    once = True
+    once, kind = True, zip
 
     def __init__(self, parts: list[Sequence]) -> None:
         super().__init__()
@@ -174,7 +191,7 @@ class Zip(Sequence):
 
 
 class Enumerate(Sequence):
-    once = True
+    once, kind = True, enumerate
 
     def __init__(self, part: Sequence, start: Any) -> None:
         super().__init__()
@@ -213,8 +230,11 @@ class Fresh:
 
     _CONTAINERS = (list, tuple, range, str, bytes, dict, set, frozenset, KeysView, ValuesView)
 
+    __repr__ = guarded(object.__repr__)
+
     def __init__(self, iterator: Iterator[Any]) -> None:
         self._iterator = iterator
+        self.kind = type(iterator)
         self.is_left = False
 
     @classmethod

@@ -17,6 +17,7 @@ from d2s.backends.lax import channels, failing, sites, texts
 from d2s.backends.lax.casts import has_traced
 from d2s.backends.lax.mentions import may_print
 from d2s.backends.lax.places import own_dict, slot_names
+from d2s.backends.lax.questions import unknown
 from d2s.backends.lax.texts import Shown, Text
 from d2s.backends.lax.trees import children
 from d2s.errors import ConversionError
@@ -56,8 +57,6 @@ def spoken(value: Any, how: str, spec: str = "") -> Any:
         return value
     if how == "%":
         return _in_template(value, spec) if type(value) in (tuple, dict) else _part(value, spec)
-    if how == "format":
-        return tuple(_in_template(given, spec) for given in value)
     if not how and speaks(value):
         return _formatted(value, spec)
     return _spoken(value, how or "s")
@@ -74,10 +73,7 @@ def _part(value: Any, template: str) -> Any:
     """One value; what holds nothing that is not known yet is left to Python."""
     if not _holds_tracers(value):
         return value
-    asks_for_parts = re.search(r"\{[^{}:!]*[.\[]", template) is not None
-    if speaks(value) and (asks_for_parts or _own(value, "__format__")):
-        raise texts.unknown()
-    asks_both = re.search(r"![ra]|%(\(\w*\))?[^%a-z]*[ra]", template) is not None
+    asks_both = re.search(r"%(\(\w*\))?[^%a-z]*[ra]", template) is not None
     return _spoken(value, "both" if asks_both else "s")
 
 
@@ -107,7 +103,7 @@ def _spoken(value: Any, how: str) -> Any:
     wanted = ("__str__", "__repr__") if how == "both" else ("__str__",) if how == "s" else ()
     wanted = wanted or ("__repr__",)
     if len(wanted) == 2 and any(may_print(_method(value, name)) for name in wanted):
-        raise texts.unknown()  # which of them is asked for, and how often, is not known here
+        raise unknown()  # which of them is asked for, and how often, is not known here
     said = {name: _said(value, name) for name in wanted}
     return Shown(said.get("__str__"), said.get("__repr__"))
 
@@ -129,7 +125,7 @@ def _said(value: Any, name: str) -> Any:
         return _run(value, _method(value, name).__name__)
     if isinstance(value, BaseException) and failing.hides_tracers(value):
         return _by_python(value, _method(value, name))
-    return texts.checked(getattr(value, name)())
+    return getattr(value, name)()
 
 
 def _run(value: Any, name: str, *args: Any) -> Any:
@@ -143,7 +139,7 @@ def _run(value: Any, name: str, *args: Any) -> Any:
     text = call(value, *args)
     if not isinstance(text, str | Text):
         raise TypeError(f"{name} returned non-string (type {type(text).__name__})")
-    return texts.checked(text) if isinstance(text, str) else text
+    return text
 
 
 def method(function: Any) -> Callable[..., Any] | None:
@@ -178,7 +174,7 @@ def _by_python(error: Any, method: Any) -> Any:
             return texts.of((error.errno, error.strerror), "%", "[Errno %s] %s")
     known = (BaseException.__str__, KeyError.__str__, OSError.__str__, ImportError.__str__)
     if method not in known:
-        raise texts.unknown()
+        raise unknown()
     if not args:
         return ""
     return _field(args[0] if len(args) == 1 else args, "s")
@@ -193,7 +189,7 @@ class Quote(texts.Quote):
     """An object inside an f-string, which is asked for its text when it is formatted."""
 
     def __format__(self, spec: str) -> str:
-        shown = spoken(self.value, self.how, texts.checked(spec))
+        shown = spoken(self.value, self.how, texts.known_letters(spec, self.known))
         if not has_traced(shown):
             return _PLAIN[self.how](shown, spec)
         return format(texts.Quote(shown, self.how, self.known), spec)

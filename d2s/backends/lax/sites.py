@@ -70,15 +70,32 @@ def of_traceback(traceback: Any) -> Site | None:
 
 def is_raise(error: BaseException) -> bool:
     """Whether a `raise` of the user's has raised an exception, and not Python by itself."""
-    traceback = error.__traceback__
-    while traceback is not None and traceback.tb_next is not None:
-        traceback = traceback.tb_next
+    code = innermost(error)
+    return code is not None and is_user_code(code) and is_explicit(error)
+
+
+def is_explicit(error: BaseException) -> bool:
+    """Whether a `raise`, whoever wrote it, has raised an exception, and not Python by itself."""
+    traceback = _last(error)
     if traceback is None:
         return False
     code, place = traceback.tb_frame.f_code, traceback.tb_lasti
-    return is_user_code(code) and any(
+    return any(
         i.opname == "RAISE_VARARGS" and i.offset == place for i in dis.get_instructions(code)
     )
+
+
+def innermost(error: BaseException) -> types.CodeType | None:
+    """The code that an exception comes from, or that has called what is no Python code."""
+    traceback = _last(error)
+    return None if traceback is None else traceback.tb_frame.f_code
+
+
+def _last(error: BaseException) -> types.TracebackType | None:
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    return traceback
 
 
 def in_user_code() -> bool:

@@ -16,6 +16,7 @@ from d2s.backends.lax.carry import CODE, Plan
 from d2s.backends.lax.dtypes import (
     is_symbolic,
     of_type,
+    own_text,
     type_of,
     varies,
     varying,
@@ -247,8 +248,8 @@ def _append(plan: Plan, stacked: dict[int, Any], length: int) -> None:
 
     if plan.appended and is_symbolic(length):
         raise StagingError(
-            f"a list gets as many items as the named dimension {length} has; the length of a list "
-            "is part of the graph",
+            f"a list gets as many items as the named dimension {own_text(length)} has; the "
+            "length of a list is part of the graph",
             code="D2S063",
             site=sites.where(),
             fix="an array, written at an index: out = out.at[i].set(value); or jax.vmap",

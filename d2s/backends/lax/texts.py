@@ -7,6 +7,7 @@ what to do with them; `print`, `raise` and other texts take it. Whoever needs it
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -17,13 +18,13 @@ import numpy as np
 
 from d2s.backends.lax import channels, sites
 from d2s.backends.lax.dtypes import cast, is_symbolic, type_of
+from d2s.backends.lax.questions import guarded, unknown
 from d2s.backends.lax.trees import Leaf, children, leaves, map_leaves
+from d2s.conversion import is_made_code
 from d2s.errors import StagingError
 
 _TOKEN = "\x00d2s:{}\x00"
 _TOKENS = re.compile("\x00d2s:(\\d+)\x00")
-#: what a run-time value says of itself when code that d2s does not see asks for its text
-_OWN_TEXT = re.compile(r"Traced<|Tracer\((~?\w+\[|aval=|primal=)|\x00d2s:")
 
 
 def _is_tracer(value: Any) -> bool:
@@ -48,11 +49,13 @@ _WAYS: dict[str, Callable[[Any, str], str]] = {
     "r": lambda value, spec: format(repr(value), spec),
     "a": lambda value, spec: format(ascii(value), spec),
     "%": lambda value, template: template % value,
-    "format": lambda value, template: template.format(*value[0], **value[1]),
 }
 
 
-@dataclass(eq=False, repr=False)
+_not_yet = guarded(object.__repr__)
+
+
+@dataclass(eq=False, repr=False, slots=True, weakref_slot=True)
 class Text:
     """Letters and fields in turn. Once its values are known, its text is that of Python."""
 
@@ -60,7 +63,7 @@ class Text:
 
     def __str__(self) -> str:
         if any(map(_is_tracer, leaves(self.parts))):
-            raise unknown()
+            return _not_yet(self)
         return "".join(part.render() if isinstance(part, Field) else part for part in self.parts)
 
     def __repr__(self) -> str:
@@ -70,10 +73,13 @@ class Text:
         return format(str(self), spec)
 
     def __add__(self, other: Any) -> Any:
-        return joined([self, other]) if isinstance(other, str | Text) else NotImplemented
+        return joined([self, other]) if isinstance(other, str | Text) else str(self) + other
 
     def __radd__(self, other: Any) -> Any:
-        return joined([other, self]) if isinstance(other, str) else NotImplemented
+        return joined([other, self]) if isinstance(other, str) else other + str(self)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return other / str(self)  # a path before it would take nothing but a text of Python's
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Text) and not any(map(_is_tracer, leaves([self, other]))):
@@ -88,6 +94,8 @@ class Text:
     def __getattr__(self, name: str) -> Any:
         if hasattr(str, name) and not name.startswith("__"):
             return getattr(str(self), name)
+        if is_made_code(sys._getframe(1).f_code):
+            raise unknown()  # code behind the border that knows no texts but Python's has called it
         raise AttributeError(f"'str' object has no attribute '{name}'")
 
 
@@ -114,15 +122,6 @@ Text.__bool__ = _is_not_empty  # type: ignore[attr-defined]
 
 def _letters(value: Any) -> Any:
     return str(value) if isinstance(value, Text) else value
-
-
-def unknown() -> StagingError:
-    return StagingError(
-        "the text of a run-time value is not known while the graph is built",
-        code="D2S020",
-        site=sites.where(),
-        fix="the text in a print, a raise or an assert, or made outside the static function",
-    )
 
 
 def joined(pieces: list[Any]) -> Any:
@@ -157,7 +156,7 @@ def _copied(value: Any) -> Any:
         return value
     if isinstance(value, Shown):
         return value
-    return Shown(checked(str(value)), checked(repr(value)))
+    return Shown(str(value), repr(value))
 
 
 _NUMBERS = (bool, int, float, complex, np.generic, jax.Array)
@@ -191,7 +190,7 @@ def _asked(text: Any) -> Any:
 
 def _refuse_doubtful(field: Field) -> None:
     """In a graph `2` and `Array(2)` are one thing; by themselves they also look alike."""
-    by_repr = field.how in ("r", "a") or re.search(r"![ra]|%[ra]", field.spec)
+    by_repr = field.how in ("r", "a") or re.search(r"%[ra]", field.spec)
     inside = field.how in ("", "s") and not _is_tracer(field.value)
     for leaf in _shown_leaves(field.value) if by_repr or inside else ():
         if not isinstance(leaf, jax.core.Tracer) or leaf.shape or channels.is_position(leaf):
@@ -327,7 +326,7 @@ class Quote:
         if isinstance(self.value, Text) and not spec and self.how in ("", "s"):
             text = self.value
         else:
-            text = of(self.value, self.how, checked(spec))
+            text = of(self.value, self.how, known_letters(spec, self.known))
         number = len(self.known)
         self.known[number] = text
         return _TOKEN.format(number)
@@ -362,14 +361,6 @@ def read(letters: str, known: dict[int, Text]) -> Any:
     return joined([known[int(part)] if n % 2 else part for n, part in enumerate(found)])
 
 
-def checked(text: str) -> str:
-    """A text that no run-time value got into unseen."""
-    if _OWN_TEXT.search(text):
-        raise StagingError(
-            "something shows run-time values by code that d2s does not convert; their text is not "
-            "known while the graph is built",
-            code="D2S020",
-            site=sites.where(),
-            fix="f-strings of the values themselves, or in a `__str__` of the object's class",
-        )
-    return text
+def known_letters(spec: str, known: dict[int, Text]) -> str:
+    """A format inside of a format: it must not quote run-time values itself."""
+    return str(read(spec, known))

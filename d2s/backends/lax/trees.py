@@ -127,7 +127,11 @@ def children(value: Any) -> tuple[list[tuple[str, Any]], Make] | None:
     return None
 
 
-_ATOMS = (Iterator, str, bytes, type, types.FunctionType, enum.Enum, np.ndarray, np.generic)
+_VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
+_ATOMS = (
+    *(Iterator, str, bytes, type, types.FunctionType, enum.Enum, np.ndarray, np.generic),
+    *_VIEWS,
+)
 
 
 def _dataclass_children(value: Any) -> tuple[list[tuple[str, Any]], Make] | None:

@@ -66,7 +66,7 @@ def _text_of(value: Any) -> Any:
         return value
     if any(isinstance(leaf, Tracer) for leaf in leaves(value)):
         return texts.of(value, "s")
-    return texts.checked(str(value))
+    return str(value)
 
 
 def _file(file: Any) -> Any:

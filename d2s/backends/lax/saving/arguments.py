@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from d2s.backends.lax.dtypes import own_text
 from d2s.backends.lax.keys import exact_key
 from d2s.backends.lax.sites import here
 from d2s.backends.lax.widths import narrowed, refusal
@@ -271,7 +272,7 @@ class _Taken:
 
 def spec_of(kind: Any) -> Spec:
     """The specification behind a type of jax's, with the names of its dimensions."""
-    shape = tuple(d if isinstance(d, int) else str(d) for d in kind.shape)
+    shape = tuple(d if isinstance(d, int) else own_text(d) for d in kind.shape)
     return Spec(str(kind.dtype), shape)
 
 

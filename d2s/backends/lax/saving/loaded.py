@@ -13,7 +13,7 @@ import jax.export
 import jax.numpy as jnp
 
 from d2s.backends.lax import channels, failing
-from d2s.backends.lax.dtypes import Type, cast
+from d2s.backends.lax.dtypes import Type, cast, own_text
 from d2s.backends.lax.results import outside
 from d2s.backends.lax.saving import exceptions, outcomes
 from d2s.backends.lax.saving.arguments import Arguments, Wanted, spec_of
@@ -22,7 +22,6 @@ from d2s.backends.lax.saving.outcomes import Ended
 from d2s.backends.lax.sites import here
 from d2s.deploy.trees import Json, made
 from d2s.errors import Error, hide_own_frames
-from d2s.specs import Spec
 
 
 class Loaded:
@@ -346,7 +345,7 @@ def _fitting(label: str, value: Any, wanted: Any, sizes: dict[str, tuple[int, st
             return value
         expected, got = str(wanted.dtype), str(value.dtype)
     else:
-        expected, got = str(spec_of(wanted)), str(Spec(str(value.dtype), value.shape))
+        expected, got = str(spec_of(wanted)), str(spec_of(value))
         if _fits(wanted, value, sizes, label):
             return value
     raise Error(
@@ -361,14 +360,15 @@ def _fits(wanted: Any, value: Any, sizes: dict[str, tuple[int, str]], label: str
     if value.dtype != wanted.dtype or len(value.shape) != len(wanted.shape):
         return False
     for size, now in zip(wanted.shape, value.shape, strict=True):
+        name = own_text(size)
         if isinstance(size, int):
             if size != now:
                 return False
-        elif str(size).isidentifier() and isinstance(now, int):
-            known, where = sizes.setdefault(str(size), (now, label))
+        elif name.isidentifier() and isinstance(now, int):
+            known, where = sizes.setdefault(name, (now, label))
             if known != now:
                 raise Error(
-                    f"{label} does not fit: {size} is {now} there, and {known} in {where}",
+                    f"{label} does not fit: {name} is {now} there, and {known} in {where}",
                     code="D2S032",
                     site=here(),
                     fix="arrays whose named dimensions agree",

@@ -19,7 +19,7 @@ from jax.errors import InconclusiveDimensionOperation
 
 from d2s.backends.lax import sites
 from d2s.backends.lax.attributes import set_raw
-from d2s.backends.lax.dtypes import is_symbolic
+from d2s.backends.lax.dtypes import is_symbolic, own_text
 from d2s.backends.lax.edge import Wanted
 from d2s.backends.lax.saving.writes import attributes
 from d2s.backends.lax.sites import here
@@ -192,7 +192,7 @@ def _is_equal(one: Any, other: Any) -> bool:
             if differs(one, other):
                 return False
     raise InconclusiveDimensionOperation(
-        f"Symbolic dimension comparison '{one}' == '{other}' is inconclusive."
+        f"Symbolic dimension comparison '{own_text(one)}' == '{own_text(other)}' is inconclusive."
     )
 
 
@@ -237,7 +237,7 @@ def _decided() -> Iterator[None]:
         if _may_look_up(sys._getframe(1)):
             return int(_HASH(one))
         raise InconclusiveDimensionOperation(
-            f"Symbolic dimension '{one}' is looked up in a set or dict"
+            f"Symbolic dimension '{own_text(one)}' is looked up in a set or dict"
         )
 
     _SIZES.__eq__, _SIZES.__ne__, _SIZES.__bool__, _SIZES.__hash__ = equal, unequal, truth, key
