@@ -203,6 +203,19 @@ def may_be_included(module: str | None) -> bool:
     return is_source and (module or "").partition(".")[0] not in _OF_GRAPHS
 
 
+def is_library_module(module: types.ModuleType) -> bool:
+    """Whether a module belongs to Python or to an installed package, and not to the program."""
+    filename: str | None = getattr(module, "__file__", None)
+    if filename is None:
+        return getattr(module, "__spec__", None) is not None  # otherwise made by the program itself
+    return is_library_file(filename)
+
+
+def is_of_python(kind: type) -> bool:
+    """Whether a class comes with Python."""
+    return kind.__module__.partition(".")[0] in sys.stdlib_module_names
+
+
 @cache
 def is_standard_file(filename: str) -> bool:
     """Whether a file belongs to Python's own library."""

@@ -432,7 +432,10 @@ def _cross(function: Any, call: Callable[[], Any], values: Any, is_python: bool 
     program's.
     """
     try:
-        return call()
+        result = call()
+        if isinstance(result, types.ModuleType) and active().staging():
+            active().found(result)
+        return result
     except Exception as error:
         reason = "" if is_python else conversion.why_not(function)
         better = active().unconverted(function, reason, error, values)

@@ -286,16 +286,16 @@ def test_texts_in_threads(tmp_path: Path) -> None:
 
 
 class Elsewhere:
-    """A helper for code under trace: what it notes is out of the reach of the trace."""
+    """A helper for code under trace: what it notes, in a file, is out of the reach of the trace."""
 
-    KEY = "D2S_TEST_NOTES"
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]) -> None:
-        monkeypatch.setenv(self.KEY, "")
+    def __init__(self, folder: Path, work: Callable[[], object]) -> None:
+        self.path = path = str(folder / "notes.txt")
+        (folder / "notes.txt").touch()
 
         def run() -> None:
             result = repr(work())
-            os.environ[self.KEY] += result + ";"
+            with open(path, "a", encoding="utf-8") as notes:
+                notes.write(result + ";")
 
         def wait() -> None:
             thread = threading.Thread(target=run)
@@ -305,23 +305,23 @@ class Elsewhere:
         self.wait = d2s.do_not_convert(wait)
 
     def notes(self) -> set[str]:
-        return set(os.environ[self.KEY].split(";")) - {""}
+        return set(Path(self.path).read_text(encoding="utf-8").split(";")) - {""}
 
 
-def test_another_thread_calls_while_one_traces(tmp_path, monkeypatch) -> None:
+def test_another_thread_calls_while_one_traces(tmp_path) -> None:
     """A plain call of converted code in another thread is no part of the open graph."""
     module = load(
         tmp_path,
         "def g(x):\n    return x * 3 if x > 0 else x\n\ndef f(x):\n    wait()\n    return g(x)\n",
     )
     plain = d2s.convert(module.g)
-    elsewhere = Elsewhere(monkeypatch, lambda: plain(2))
+    elsewhere = Elsewhere(tmp_path, lambda: plain(2))
     module.wait = elsewhere.wait
     assert float(d2s.to_static(module.f)(jnp.float32(2))) == 6.0
     assert elsewhere.notes() == {"6"}
 
 
-def test_two_graphs_are_built_at_once(tmp_path, monkeypatch) -> None:
+def test_two_graphs_are_built_at_once(tmp_path) -> None:
     """One thread is in the middle of a trace while the other begins and ends one."""
     module = load(
         tmp_path,
@@ -329,14 +329,14 @@ def test_two_graphs_are_built_at_once(tmp_path, monkeypatch) -> None:
         "def f(x):\n    while x > 10:\n        x = x - 10\n    wait()\n    return g(x)\n",
     )
     inner = d2s.to_static(module.g)
-    elsewhere = Elsewhere(monkeypatch, lambda: float(inner(jnp.float32(7))))
+    elsewhere = Elsewhere(tmp_path, lambda: float(inner(jnp.float32(7))))
     module.wait = elsewhere.wait
     assert float(d2s.to_static(module.f)(jnp.float32(25))) == 1.0
     assert elsewhere.notes() == {"1.0"}
     assert float(inner(jnp.float32(8))) == 2.0
 
 
-def test_another_thread_sees_no_tracer(tmp_path, monkeypatch) -> None:
+def test_another_thread_sees_no_tracer(tmp_path) -> None:
     """Reads of closures and globals of the function being traced, in the middle of the trace."""
     module = load(
         tmp_path,
@@ -345,13 +345,13 @@ def test_another_thread_sees_no_tracer(tmp_path, monkeypatch) -> None:
         "            y = y + k\n        return y\n    return f, read\n",
     )
     function, read = module.make()
-    elsewhere = Elsewhere(monkeypatch, lambda: (type(read()).__name__, type(module.w).__name__))
+    elsewhere = Elsewhere(tmp_path, lambda: (type(read()).__name__, type(module.w).__name__))
     module.wait = elsewhere.wait
     assert float(d2s.to_static(function)(jnp.float32(3))) == 7.0
     assert elsewhere.notes() == {"('float', 'float')"}
 
 
-def test_another_thread_sees_no_tracer_in_an_object(tmp_path, monkeypatch) -> None:
+def test_another_thread_sees_no_tracer_in_an_object(tmp_path) -> None:
     """The write happens when the call ends; in the meantime nobody may see it."""
     module = load(
         tmp_path,
@@ -364,7 +364,7 @@ def test_another_thread_sees_no_tracer_in_an_object(tmp_path, monkeypatch) -> No
     def look() -> str:
         return type(ctypes.cast(address, ctypes.py_object).value.v).__name__
 
-    elsewhere = Elsewhere(monkeypatch, look)
+    elsewhere = Elsewhere(tmp_path, look)
     module.wait = elsewhere.wait
     d2s.to_static(module.f)(jnp.float32(3))
     assert elsewhere.notes() == {"'float'"}
@@ -508,7 +508,15 @@ def f(x):
 """
 
 
-FAIL = "D2S_TEST_FAIL"
+FAIL = "fail.txt"
+
+
+def fails_now(flag: str) -> bool:
+    """Whether there is a file that says so; it is removed, which no graph sees."""
+    there = os.path.exists(flag)
+    if there:
+        os.remove(flag)
+    return there
 
 
 def raiser(kind: type[BaseException]) -> Callable[[], None]:
@@ -519,11 +527,12 @@ def raiser(kind: type[BaseException]) -> Callable[[], None]:
 
 
 def prepared(folder: Path, error: Callable[[], None] | None = None) -> Any:
-    """A function that calls `error` once, as long as the environment says so."""
+    """A function that calls `error` once, as long as a file says so."""
     module = load(folder, INTERRUPTED)
+    flag = str(folder / FAIL)
 
     def touch() -> None:
-        if error is not None and os.environ.pop(FAIL, None):
+        if error is not None and fails_now(flag):
             error()
 
     module.touch = d2s.do_not_convert(touch)
@@ -539,18 +548,18 @@ def prepared(folder: Path, error: Callable[[], None] | None = None) -> Any:
         pytest.param(raiser(OSError), id="OSError"),
     ],
 )
-def test_an_exception_while_the_graph_is_built(tmp_path, monkeypatch, cause: Any) -> None:
+def test_an_exception_while_the_graph_is_built(tmp_path, cause: Any) -> None:
     """It goes out once; the next call builds the graph as if nothing had been."""
     function = prepared(tmp_path, cause)
     static = d2s.to_static(function)
-    monkeypatch.setenv(FAIL, "1")
+    (tmp_path / FAIL).touch()
     before = signal.signal(signal.SIGUSR1, lambda *_: raiser(TimeoutError)())
     try:
         with pytest.raises((KeyboardInterrupt, MemoryError, OSError)):
             static(jnp.float32(4))
     finally:
         signal.signal(signal.SIGUSR1, before)
-    assert FAIL not in os.environ
+    assert not (tmp_path / FAIL).exists()
     assert Watching.count == 0
     for x in (4.0, 0.0, 4.0):
         assert float(static(jnp.float32(x))) == float(function(x))
@@ -558,21 +567,22 @@ def test_an_exception_while_the_graph_is_built(tmp_path, monkeypatch, cause: Any
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, MemoryError, OSError])
-def test_an_exception_outside_of_blocks_while_the_graph_is_built(tmp_path, monkeypatch, kind):
+def test_an_exception_outside_of_blocks_while_the_graph_is_built(tmp_path, kind):
     module = load(tmp_path, "def f(x):\n    touch()\n    return x + 1 if x > 0 else x\n")
+    flag = str(tmp_path / FAIL)
 
     def touch() -> None:
-        if os.environ.pop(FAIL, None):
+        if fails_now(flag):
             raise kind("from a test")
 
     module.touch = d2s.do_not_convert(touch)
     static = d2s.to_static(module.f)
     for _ in range(2):
-        monkeypatch.setenv(FAIL, "1")
+        (tmp_path / FAIL).touch()
         with pytest.raises(kind):
             d2s.to_static(module.f)(jnp.float32(2))
     with pytest.raises(kind):
-        monkeypatch.setenv(FAIL, "1")
+        (tmp_path / FAIL).touch()
         static(jnp.float32(2))
     assert [float(static(jnp.float32(x))) for x in (2, -2)] == [3.0, -2.0]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
@@ -154,6 +155,10 @@ class Backend(Protocol):
 
     def leave(self, function: Any, args: tuple[Any, ...]) -> None:
         """Code that is not converted is about to be called, with these, while a graph is built."""
+        ...
+
+    def found(self, module: types.ModuleType) -> None:
+        """Code that is not converted has given a module, while a graph is built."""
         ...
 
     def returned(self) -> None:

@@ -208,6 +208,9 @@ class PythonBackend:
     def leave(self, function: Any, args: tuple[Any, ...]) -> None:
         return None
 
+    def found(self, module: types.ModuleType) -> None:
+        return None
+
     def returned(self) -> None:
         return None
 

@@ -444,9 +444,16 @@ def reads_by_globals(x):
 
 def test_globals_may_be_read():
     assert d2s.to_static(reads_by_globals)(2.0) == 2
-    with pytest.raises(Error, match="D2S024"):
-        d2s.to_static(writes_by_globals)(2.0)
-    assert NAME == 0.0
+
+
+def test_globals_may_be_written():
+    static = d2s.to_static(writes_by_globals)
+    try:
+        for value in (2.0, 3.0):
+            assert static(value) == value
+            assert value == NAME
+    finally:
+        globals()["NAME"] = 0.0
 
 
 def warned(x):

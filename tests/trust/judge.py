@@ -243,7 +243,7 @@ def freeze(value: Any, around: tuple[int, ...] = ()) -> Any:
         case str() | bytes():
             exact = type(value) in (str, bytes)
             return (_nowhere(value) if kind == "str" else value) if exact else _named(value, inner)
-        case list() | tuple() | collections.deque():
+        case list() | tuple() | collections.deque() | collections.UserList():
             return Thing(kind, [*map(inner, value)])
         case dict() | types.MappingProxyType():
             return Thing(kind, [(inner(key), inner(item)) for key, item in value.items()])

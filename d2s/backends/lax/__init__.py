@@ -28,10 +28,12 @@ from d2s.backends.lax import (
     items,
     kinds,
     loops,
+    namespaces,
     observation,
     ordering,
     patches,
     printing,
+    refs,
     regions,
     shows,
     sites,
@@ -50,8 +52,8 @@ from d2s.backends.lax.needs import needs_truth
 from d2s.backends.lax.notes import note
 from d2s.backends.lax.numpy_calls import call_for, method_for
 from d2s.backends.lax.provenance import needing
-from d2s.backends.lax.reach import users_functions
 from d2s.backends.lax.sequences import refuse_outer_iterator
+from d2s.backends.lax.walking import users_functions
 from d2s.backends.lax.watch import changes
 from d2s.backends.protocol import Backend, Block, Handler, State, Thunk
 from d2s.backends.python import PythonBackend
@@ -235,6 +237,9 @@ class LaxBackend(PythonBackend):
         if special is not None:
             return special(*args, **kwargs)
         refuse_unrepeatable(function)
+        twins = channels.twins()
+        if isinstance(function, type) and twins is not None:
+            twins.meets_class(function)
         special = call_for(function, _nothing_to_change)
         if special is not None:
             return special(*args, **kwargs)
@@ -263,8 +268,16 @@ class LaxBackend(PythonBackend):
         twins = channels.twins()
         if twins is None or any(function is other for other in _CALL_NOTHING):
             return
+        refs.refuse_handed_on(function, args)
+        for value in (function, *args):
+            twins.meets_class(value if isinstance(value, type) else type(value))
+            if isinstance(value, types.ModuleType):
+                namespaces.note_all(value)
         for called in users_functions([function, *args]):
             twins.enter_as_is(called)
+
+    def found(self, module: types.ModuleType) -> None:
+        namespaces.note_module(module)
 
     def returned(self) -> None:
         twins, scope = channels.twins(), channels.current()
@@ -273,6 +286,7 @@ class LaxBackend(PythonBackend):
 
     def around(self, function: Any, change: Callable[[Any], Any]) -> Any:
         special = _LIBRARY.get(function) if _is_hashable(function) else None
+        special = special or refs.call_for(function)
         special = special or call_for(function, change) or method_for(function)
         special = special or dispatched(function) or remembered(function) or shows.method(function)
         special = special or text_calls.unbound(function) or text_calls.of_text(function)

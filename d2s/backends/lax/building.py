@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from d2s import record, settings
 from d2s.backends.lax import aliases, channels, failing, printing, wrapping
 from d2s.backends.lax.after_failure import keep_transient
+from d2s.backends.lax.behind import refuse_kept
 from d2s.backends.lax.channels import Halt, Scope
 from d2s.backends.lax.dispatching import clean_caches
 from d2s.backends.lax.dtypes import type_of
@@ -104,7 +105,10 @@ def _call(
     args, names, values = twins.roots[:3]
     channels.root().inputs = leaves
     tokens = (token for token in entry.key if isinstance(token, Static | Itself))
+    pins = entry.owner._reach.pins
     known = [t.value for t in tokens if isinstance(t.value, type | BaseException)]
+    # what stays itself in the graph is read as it is, and must not change
+    known += [t.value for t in entry.key if type(t) is Itself and id(t.value) in pins]
     outside = Watch(function, *owners, *known, outside=True, apart=twins)
     scope.watch, scope.observed, scope.is_whole = twins, not twins.is_empty, True
     value: Any = None
@@ -145,9 +149,11 @@ def _call(
             build = all_leaves
         aliases.check_views(results.outs)
         aliases.refuse_held(slot.get() for slot in twins.places())
+        refuse_kept({id(v): parts for v, parts in outside.reached_from()}, outside.reached())
     finally:
         outside.undo()
         outside.forget()
+        twins.take_back()
     entry.watch(outside)
     return results.outs, build, writes
 
@@ -211,6 +217,8 @@ def _refuse_changes(outside: Watch, twins: Twins, name: str, function: types.Fun
     changed = next((owner for owner, _ in outside.changed()), None)
     label = None if changed is None else outside.label(changed)
     stray = twins.stray()
+    if twins.take_back() and label is None:
+        label = "an object that it reaches in more than one way"
     if label is None and stray is not None:
         label = f"the global name `{stray}`"
     if label is not None:

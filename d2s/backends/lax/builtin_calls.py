@@ -7,13 +7,14 @@ import gc
 import io
 import operator
 import sys
+import threading
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from d2s.backends.lax import channels, kinds, ordering, origins
+from d2s.backends.lax import channels, kinds, namespaces, ordering, origins
 from d2s.backends.lax.appended import Recorder
 from d2s.backends.lax.branches import and_, cond, or_
 from d2s.backends.lax.casts import (
@@ -245,9 +246,26 @@ def _round(number: Any, ndigits: Any = None) -> Any:
     return weak(number - rest + jnp.where(up, unit, 0), int)
 
 
+_LOCKS = (type(threading.Lock()), type(threading.RLock()))
+
+
 def refuse_unrepeatable(function: Any) -> None:
     """Calls that would happen only while the graph is built."""
-    if isinstance(getattr(function, "__self__", None), io.IOBase):
+    owner = getattr(function, "__self__", None)
+    is_asked = isinstance(owner, _LOCKS) and not function.__name__.startswith("__")  # by a `with`
+    if is_asked and any(watch.knows(owner) for watch in channels.watches()):
+        raise refuse(
+            "a lock is asked or taken, which would happen only while the graph is built",
+            "`with lock:`, or the lock outside the static function",
+            code="D2S023",
+        )
+    if isinstance(owner, type) and function.__name__ == "__subclasses__":
+        raise refuse(
+            "__subclasses__() gives other classes as soon as one is defined or gone",
+            "a list of the classes",
+            code="D2S023",
+        )
+    if isinstance(owner, io.IOBase):
         raise refuse(
             "a file is used directly, which would happen only while the graph is built",
             "print(..., file=...), or the file outside the static function",
@@ -270,26 +288,14 @@ def _next(*args: Any) -> Any:
     return next(*args)
 
 
-class _Globals(dict[str, Any]):
-    """The names of a module, to be read."""
-
-    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
-        raise refuse(
-            "a global name is changed by way of globals()",
-            "`global name` and an assignment",
-            code="D2S024",
-        )
-
-    __setitem__ = __delitem__ = __ior__ = _refuse
-    update = pop = popitem = setdefault = clear = _refuse
+def _setattr(value: Any, name: Any, new: Any, /) -> None:
+    namespaces.note_attribute(value, name)
+    setattr(value, name, new)
 
 
-def _globals() -> dict[str, Any]:
-    """Those of the user's function that asks, as it sees them."""
-    frame = sys._getframe(1)
-    while not is_made_code(frame.f_code) and frame.f_back is not None:
-        frame = frame.f_back
-    return _Globals(frame.f_globals)
+def _delattr(value: Any, name: Any, /) -> None:
+    namespaces.note_attribute(value, name)
+    delattr(value, name)
 
 
 BUILTINS: dict[Any, Call] = {
@@ -300,6 +306,7 @@ BUILTINS: dict[Any, Call] = {
     reversed: _reversed,
     len: _len,
     isinstance: kinds.isinstance_,
+    issubclass: kinds.issubclass_,
     type: kinds.type_,
     hasattr: kinds.hasattr_,
     getattr: kinds.getattr_,
@@ -317,7 +324,12 @@ BUILTINS: dict[Any, Call] = {
     all: _all,
     round: _round,
     next: _next,
-    globals: _globals,
+    globals: namespaces.globals_,
+    vars: namespaces.vars_,
+    eval: namespaces.eval_,
+    exec: namespaces.exec_,
+    setattr: _setattr,
+    delattr: _delattr,
 }
 
 #: functions of `operator` that ask a value more than its own operators would

@@ -38,6 +38,15 @@ class Halt(BaseException):
     """Unwinds the Python code of a region that surely fails; the code is in its scope."""
 
 
+def current_graphs() -> list[Any]:
+    """What is traced now, a transformation of jax's included, and what that is a part of."""
+    with take_current_trace() as graph:
+        graphs: list[Any] = [graph]
+    while getattr(graphs[-1], "parent_trace", None) is not None:
+        graphs.append(graphs[-1].parent_trace)
+    return graphs
+
+
 class Scope:
     """Channels of one region, or of a try block inside one."""
 
@@ -52,10 +61,7 @@ class Scope:
         self.is_whole = False
         #: the graph that this scope belongs to and those around it; values of an inner one must
         #: not get into it
-        with take_current_trace() as graph:
-            self.graphs = [graph]
-        while getattr(self.graphs[-1], "parent_trace", None) is not None:
-            self.graphs.append(self.graphs[-1].parent_trace)
+        self.graphs = current_graphs()
         if _stack.scopes:
             self.graphs += _stack.scopes[-1].graphs
         #: which exception is being handled around it

@@ -15,6 +15,7 @@ from typing import Any
 
 from d2s.backends.lax import kinds
 from d2s.backends.lax.casts import has_traced, refuse
+from d2s.backends.lax.namespaces import ask
 from d2s.backends.lax.watch import inside
 
 _FUNCTOOLS = functools.singledispatch.__code__.co_filename
@@ -97,9 +98,19 @@ def remembered(function: Any) -> Callable[..., Any] | None:
             _asked.traced.append(cache)
         elif has_traced(result):
             raise _refused(cache, "would keep a run-time value")
+        else:
+            ask(functools.partial(_still_gives, cache, (*owner, *args), kwargs, result))
         return result
 
     return call
+
+
+def _still_gives(cache: Any, args: Any, kwargs: Any, result: Any) -> bool:
+    """Whether a cache has kept what it gave; what it has not, it computes now, as always."""
+    try:
+        return cache(*args, **kwargs) is result
+    except Exception:
+        return False  # the graph is built again, and the function raises it there
 
 
 def _refused(cache: Any, why: str) -> BaseException:

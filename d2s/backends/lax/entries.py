@@ -13,7 +13,8 @@ from d2s.backends.lax.edge import Edge
 from d2s.backends.lax.failing import Failures
 from d2s.backends.lax.guards import Guard
 from d2s.backends.lax.inspection import TICKET
-from d2s.backends.lax.reach import Place, Reach
+from d2s.backends.lax.places import Place
+from d2s.backends.lax.reach import Reach
 from d2s.backends.lax.reader import Found, Read, missed, reader, runner, unreadable
 from d2s.backends.lax.reasons import Labels
 from d2s.backends.lax.results import Build, Write

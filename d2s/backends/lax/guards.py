@@ -10,7 +10,9 @@ from typing import Any
 from d2s.backends.lax.places import (
     EMPTY,
     WHOLE,
+    Answer,
     Slot,
+    attribute_of,
     cell_contents,
     changed_slots,
     is_unchanged,
@@ -60,6 +62,9 @@ class Guard:
             pairs = zip(FUNCTION_PARTS, parts, strict=True)
             tests += [f"{name}.{part} is {self._of(value)}" for part, value in pairs]
         for owner, before in snapshots:
+            if type(owner) is Answer:
+                tests.append(f"{self._of(owner.is_same)}()")
+                continue
             is_cell = type(owner) is types.CellType
             ask = "cell_contents({}) is {}" if is_cell else "is_unchanged({}, {})"
             tests.append(ask.format(self._of(owner), self._of(before)))
@@ -89,8 +94,8 @@ class Guard:
             return _became(name, before, cell_contents(owner))
         if isinstance(owner, type):
             for name, value in before.items():
-                if vars(owner).get(name, EMPTY) is not value:
-                    now = vars(owner).get(name, EMPTY)
+                now = attribute_of(owner, name)
+                if now is not value:
                     return _became(f"{owner.__qualname__}.{name}", value, now)
             return f"the class {owner.__qualname__} has changed"
         known = {id(one) for one, _ in snapshots}

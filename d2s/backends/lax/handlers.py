@@ -182,7 +182,8 @@ class Manager:
             kind = error = traceback = None
         leave = functools.partial(self._call, self._exit, self._context, kind, error, traceback)
         swallows = self._without_effect(leave) if may_have_failed else leave()
-        return swallows and kind is not None
+        # what it returns is asked for its truth only if there is an exception to swallow
+        return kind is not None and not _is_of_d2s(error) and swallows
 
     def _without_effect(self, leave: Callable[[], Any]) -> Any:
         """What it does when it is left would not happen after a failure at run time."""
@@ -214,6 +215,11 @@ def refuse_failures(what: str) -> None:
         site=sites.where(),
         fix="`try`/`except` or `try`/`finally`, which become part of the graph",
     )
+
+
+def _is_of_d2s(error: BaseException) -> bool:
+    """Whether an exception is about the graph that is built, and none of the program's."""
+    return is_internal(error) or type(error).__module__.startswith("d2s.")
 
 
 def _shown(context: Any) -> str:

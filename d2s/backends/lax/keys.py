@@ -21,7 +21,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from d2s.backends.lax.places import EMPTY, slot_names
+from d2s.backends.lax.places import EMPTY, copy_of_array, slot_names
 
 
 class Token:
@@ -92,12 +92,16 @@ class Contents(Token):
     __slots__ = ("value",)
 
     def __init__(self, value: np.ndarray) -> None:
-        self.value = value.copy()
-        super().__init__((value.shape, value.dtype.str, self.value.tobytes()))
+        self.value = copy_of_array(value)
+        super().__init__((layout(value), self.value.tobytes()))
 
     def is_in(self, other: np.ndarray) -> bool:
-        shape, dtype, data = self.exact
-        return bool(other.shape == shape and other.dtype.str == dtype and other.tobytes() == data)
+        return bool((layout(other), other.tobytes()) == self.exact)
+
+
+def layout(array: np.ndarray) -> tuple[Any, ...]:
+    """What a program can see of an array, and assign, besides its elements."""
+    return array.shape, array.dtype.str, array.flags.writeable
 
 
 class Again(Token):

@@ -6,7 +6,10 @@ scalar of NumPy's, the question is refused.
 
 from __future__ import annotations
 
+import abc
+import functools
 import types
+import typing
 from collections.abc import Callable
 from typing import Any
 
@@ -14,12 +17,14 @@ import numpy as np
 
 from d2s.backends.lax import channels, sites
 from d2s.backends.lax.dtypes import NUMBERS
+from d2s.backends.lax.namespaces import ask, note_attribute
 from d2s.backends.lax.origins import ARRAY, NUMPY, kind_of
 from d2s.backends.lax.provenance import needing
 from d2s.backends.lax.regions import NotInGraph, is_traced
 from d2s.backends.lax.sequences import Fresh, Sequence
 from d2s.backends.lax.texts import Text
 from d2s.errors import StagingError
+from d2s.libraries import is_library_file
 
 #: all that a run-time value can be in plain Python
 _CANDIDATES = (bool, int, float, complex, ARRAY)
@@ -41,6 +46,67 @@ def _refused(what: str, fix: str) -> StagingError:
     return StagingError(what, code="D2S020", site=sites.where(), fix=fix)
 
 
+def isinstance_(value: Any, wanted: Any) -> Any:
+    """`isinstance`; a metaclass of the user's that answers it is code like any other."""
+    classes = _classes(wanted)
+    if not any(map(_users_check, classes)):
+        return _is_instance(value, wanted)
+    from d2s import ops
+
+    def asks(kind: Any) -> Callable[[], Any]:
+        check = _users_check(kind)
+        if check is None or type_(value) is kind:
+            return lambda: _is_instance(value, kind)
+        return lambda: ops.fn(check)(kind, value)
+
+    return ops.any_(False, *map(asks, classes))
+
+
+def issubclass_(kind: Any, wanted: Any) -> bool:
+    """`issubclass`, whose answer is another one once somebody has registered a class."""
+    if isinstance(kind, type):
+        note_registered(kind, wanted)
+    return issubclass(kind, wanted)
+
+
+def note_registered(kind: type, wanted: Any) -> None:
+    """An abstract class may get to know a class after the graph was built."""
+    for one in _classes(wanted):
+        if isinstance(one, abc.ABCMeta) and not _data_members(one) and kind is not one:
+            answer = issubclass(kind, one)
+            ask(functools.partial(_is_still, kind, one, answer))
+
+
+def _is_still(kind: type, wanted: type, answer: bool) -> bool:
+    return issubclass(kind, wanted) is answer
+
+
+def _users_check(kind: Any) -> types.FunctionType | None:
+    """What a class of the user's asks about instances; None for those of Python and libraries."""
+    check = getattr(type(kind), "__instancecheck__", None)
+    if not isinstance(check, types.FunctionType) or is_library_file(check.__code__.co_filename):
+        return None
+    return check
+
+
+def _is_a(kind: type, wanted: Any) -> bool:
+    """Whether what is of a type is one of these: a protocol asks only which attributes it has."""
+    return any(
+        all(hasattr(kind, name) for name in members)
+        if (members := _data_members(one))
+        else issubclass(kind, one)
+        for one in _classes(wanted)
+    )
+
+
+def _data_members(kind: Any) -> set[str]:
+    """The names that a protocol asks for, if one of them is no method: no class answers for it."""
+    if not (getattr(kind, "_is_protocol", False) and getattr(kind, "_is_runtime_protocol", False)):
+        return set()
+    names: set[str] = typing._get_protocol_attrs(kind)  # type: ignore[attr-defined]
+    return set() if all(callable(getattr(kind, name, None)) for name in names) else names
+
+
 def _stood_for(value: Any) -> type | None:
     """The type in plain Python of what an object of d2s's stands for; None for other values."""
     if isinstance(value, Text):
@@ -52,13 +118,14 @@ def _stood_for(value: Any) -> type | None:
     return value.kind
 
 
-def isinstance_(value: Any, wanted: Any) -> bool:
+def _is_instance(value: Any, wanted: Any) -> bool:
     stood_for = _stood_for(value)
     if stood_for is not None:
         return issubclass(stood_for, wanted)
     if not is_traced(value):
+        note_registered(type(value), wanted)
         return isinstance(value, wanted)
-    answers = {kind: issubclass(kind, wanted) for kind in _CANDIDATES}
+    answers = {kind: _is_a(kind, wanted) for kind in _CANDIDATES}
     numpy = [kind for kind in _classes(wanted) if kind.__module__ == "numpy"]
     if len(set(answers.values())) == 1 and not numpy:
         return answers[int]  # it is the same for everything that can be in a graph
@@ -89,10 +156,15 @@ def type_(*args: Any, **kwargs: Any) -> Any:
 
 
 def hasattr_(value: Any, name: str) -> bool:
-    return _has(value, name) if is_traced(value) else hasattr(value, name)
+    if is_traced(value):
+        return _has(value, name)
+    note_attribute(value, name)
+    return hasattr(value, name)
 
 
 def getattr_(value: Any, name: str, *default: Any) -> Any:
+    if not is_traced(value):
+        note_attribute(value, name)
     if not is_traced(value) or _has(value, name):
         # the default is for what plain Python does not have either
         return getattr(value, name, *(() if is_traced(value) else default))

@@ -8,13 +8,14 @@ mapped over lanes is put right everywhere: nobody can tell, but by programs that
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import jax
 from jax._src.export.shape_poly import _DimExpr
 
-from d2s.backends.lax import answers, arithmetic, constants, items, kinds, questions
+from d2s.backends.lax import answers, arithmetic, constants, items, kinds, questions, refs
 from d2s.backends.lax.bounded import asking
 from d2s.items import AUGMENTED
 
@@ -44,6 +45,18 @@ def install() -> None:
                 setattr(kind, name, guard(getattr(kind, name)))
     constants.install()
     asking.install()
+    # a reference that the graph has no twin of is not read and written behind its back
+    for name in ("__getitem__", "__setitem__"):
+        setattr(refs.REF, name, _not_in_a_graph(getattr(refs.REF, name)))
+
+
+def _not_in_a_graph(method: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def ask(ref: Any, *args: Any) -> Any:
+        refs.refuse_real(ref)
+        return method(ref, *args)
+
+    return ask
 
 
 _GUARDS: dict[str, Callable[..., Any]] = {

@@ -11,6 +11,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,9 @@ from d2s.conversion import MARKS
 
 EMPTY = object()
 
-#: attributes of classes that are Python's own business; `copy` notes the last one when it is used
-OF_PYTHON = ("__dict__", "__weakref__", "__slotnames__")
+#: attributes of classes that are Python's own business: `copy` notes `__slotnames__` when it is
+#: used, and abstract classes have what they know of others in `_abc_impl`
+OF_PYTHON = ("__dict__", "__weakref__", "__slotnames__", "_abc_impl")
 
 #: the key of a place that is all of a list, dict or deque, or of the attributes in `__slots__`
 WHOLE = object()
@@ -110,6 +112,40 @@ def cell_contents(cell: types.CellType) -> Any:
         return EMPTY
 
 
+@dataclass(frozen=True, eq=False)
+class Place:
+    """A global name of a module, a cell (which has no name), or the defaults of a function."""
+
+    owner: Any
+    name: str | None
+
+    #: whether there is such a place at all: a name is one, with a value or without
+    is_there = True
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether nothing can be stored there, only in what is there."""
+        return isinstance(self.owner, types.FunctionType)
+
+    def get(self) -> Any:
+        if self.is_fixed:
+            return self.owner.__defaults__, self.owner.__kwdefaults__
+        if self.name is None:
+            return cell_contents(self.owner)
+        return self.owner.get(self.name, EMPTY)
+
+    def set(self, value: Any) -> None:
+        if self.name is not None:
+            if value is EMPTY:
+                self.owner.pop(self.name, None)
+            else:
+                self.owner[self.name] = value
+        elif value is EMPTY:
+            del self.owner.cell_contents
+        else:
+            self.owner.cell_contents = value
+
+
 class GlobalName:
     """A global name."""
 
@@ -148,7 +184,7 @@ class FunctionAttributes:
 class Elsewhere:
     """What something of Python's own gives, depending on who asks: the thread, the context."""
 
-    KINDS = (ContextVar, threading.local, weakref.ref)
+    KINDS = (ContextVar, threading.local, weakref.ref, *weakref.ProxyTypes)
 
     def __init__(self, owner: Any) -> None:
         self.owner = owner
@@ -156,14 +192,33 @@ class Elsewhere:
     def contents(self) -> dict[str, Any]:
         if isinstance(self.owner, ContextVar):
             return {"value": self.owner.get(EMPTY)}
-        if isinstance(self.owner, weakref.ref):
-            return {"value": self.owner()}
+        if self.is_weak:
+            # whoever remembers this must not keep the object alive
+            return {"is alive": self._referent() is not None}
         return dict(self.owner.__dict__)
 
+    @property
+    def is_weak(self) -> bool:
+        return isinstance(self.owner, weakref.ref) or type(self.owner) in weakref.ProxyTypes
+
+    def _referent(self) -> Any:
+        if isinstance(self.owner, weakref.ref):
+            return self.owner()
+        try:
+            # a proxy answers everything as its object would, bound methods included
+            return self.owner.__sizeof__.__self__
+        except ReferenceError:
+            return None
+
     def held(self) -> list[Any]:
+        if self.is_weak:
+            referent = self._referent()
+            return [] if referent is None else [referent]
         return [value for value in self.contents().values() if value is not EMPTY]
 
     def restore(self, before: dict[str, Any]) -> None:
+        if self.is_weak:
+            return
         if isinstance(self.owner, threading.local):
             self.owner.__dict__.clear()
             self.owner.__dict__.update(before)
@@ -171,18 +226,57 @@ class Elsewhere:
             self.owner.set(before["value"])
 
 
+class Buffer:
+    """Bytes that something of C's keeps: ctypes, mmap, a memoryview."""
+
+    def __init__(self, owner: Any) -> None:
+        self.owner = owner
+
+    @staticmethod
+    def of(value: Any) -> Buffer | None:
+        """That of an object that lets others look at its bytes, and change them."""
+        try:
+            return None if memoryview(value).readonly else Buffer(value)
+        except (TypeError, ValueError, BufferError):
+            return None
+
+    def contents(self) -> bytes:
+        return memoryview(self.owner).tobytes()
+
+    def restore(self, before: bytes) -> None:
+        memoryview(self.owner).cast("B")[:] = before
+
+
+class Answer:
+    """A question that was asked while a graph was built: whether the answer is still the same."""
+
+    def __init__(self, is_same: Callable[[], bool]) -> None:
+        self.is_same = is_same
+
+
+def copy_of_array(value: np.ndarray) -> np.ndarray:
+    """Another array that only its identity tells apart."""
+    made = value.copy()
+    made.flags.writeable = value.flags.writeable
+    return made
+
+
 def restore(owner: Any, before: Any) -> None:
     """Put back what was in something before it changed."""
     if isinstance(owner, types.CellType):
         Slot(owner, None).set(before)
-    elif isinstance(owner, GlobalName | Elsewhere):
+    elif isinstance(owner, GlobalName | Elsewhere | Buffer):
         owner.restore(before)
+    elif isinstance(owner, Answer):
+        return
     elif isinstance(owner, np.ndarray):
+        setattr(owner, "dtype", before.dtype)  # noqa: B010 - to mypy it cannot be assigned
+        owner.shape = before.shape
+        owner.flags.writeable = True
         owner[...] = before
-    elif isinstance(owner, list | bytearray):
+        owner.flags.writeable = before.flags.writeable
+    elif isinstance(owner, list | bytearray | array.array):
         owner[:] = before
-    elif isinstance(owner, array.array):
-        owner[:] = array.array(owner.typecode, before)
     elif isinstance(owner, type | types.FunctionType | SlotAttributes):
         _restore_attributes(owner, before)
     elif isinstance(owner, FunctionAttributes):
@@ -200,19 +294,25 @@ def _restore_attributes(owner: Any, before: dict[str, Any]) -> None:
     for name in [n for n in _attributes(owner, before) if n not in before]:
         delattr(target, name)
     for name, value in before.items():
-        if _attribute(owner, name) is not value:
+        if attribute_of(owner, name) is not value:
             delattr(target, name) if value is EMPTY else setter(target, name, value)
 
 
 def _attributes(owner: Any, before: dict[str, Any]) -> list[str]:
     if isinstance(owner, type):
-        return [n for n in vars(owner) if n not in OF_PYTHON]
+        return list(class_attributes(owner))
     return list(before)
 
 
-def _attribute(owner: Any, name: str) -> Any:
+def class_attributes(kind: type) -> dict[str, Any]:
+    """What a class has of its own: its attributes, and the classes it inherits from."""
+    own = {name: value for name, value in vars(kind).items() if name not in OF_PYTHON}
+    return {**own, "__bases__": kind.__bases__}
+
+
+def attribute_of(owner: Any, name: str) -> Any:
     if isinstance(owner, type):
-        return vars(owner).get(name, EMPTY)
+        return owner.__bases__ if name == "__bases__" else vars(owner).get(name, EMPTY)
     return getattr(owner.owner if isinstance(owner, SlotAttributes) else owner, name, EMPTY)
 
 
@@ -256,15 +356,25 @@ def exception_fields(kind: Any) -> dict[str, Any]:
 def is_unchanged(owner: Any, before: Any) -> bool:
     if isinstance(owner, types.CellType):
         return cell_contents(owner) is before
-    if isinstance(owner, type | types.FunctionType | SlotAttributes):
-        if len(_attributes(owner, before)) != len(before):
-            return False
-        return all(_is_same(_attribute(owner, name), value) for name, value in before.items())
+    if isinstance(owner, type):
+        return _is_same_class(owner, before)
+    if isinstance(owner, types.FunctionType | SlotAttributes):
+        return all(_is_same(attribute_of(owner, name), value) for name, value in before.items())
     if isinstance(owner, FunctionAttributes):
         now = {n: v for n, v in owner.items.items() if n not in MARKS}
         return now.keys() == before.keys() and all(now[n] is before[n] for n in now)
     if isinstance(owner, np.ndarray):
+        same = owner.shape == before.shape and owner.dtype == before.dtype
+        same = same and owner.flags.writeable == before.flags.writeable
+        return bool(same and owner.tobytes() == before.tobytes())
+    if isinstance(owner, array.array):
         return bool(owner.tobytes() == before.tobytes())
+    if isinstance(owner, bytearray):
+        return bool(owner == before)
+    if isinstance(owner, Buffer):
+        return owner.contents() == bytes(before)
+    if isinstance(owner, Answer):
+        return owner.is_same()
     if isinstance(owner, Elsewhere):
         owner = owner.contents()
     if isinstance(owner, dict):
@@ -275,6 +385,18 @@ def is_unchanged(owner: Any, before: Any) -> bool:
     if isinstance(owner, set):
         return bool(owner == before)
     return len(owner) == len(before) and all(a is b for a, b in zip(owner, before, strict=True))
+
+
+def _is_same_class(kind: type, before: dict[str, Any]) -> bool:
+    own: Any = kind.__dict__
+    if len(own) - sum(name in own for name in OF_PYTHON) + 1 != len(before):
+        return False
+    for name, value in before.items():
+        if own.get(name, EMPTY) is not value and not (
+            name == "__bases__" and kind.__bases__ is value
+        ):
+            return False
+    return True
 
 
 def _is_same(one: Any, other: Any) -> bool:
@@ -293,8 +415,8 @@ def changed_slots(owner: Any, before: Any) -> list[Slot] | None:
     if isinstance(owner, dict) and list(owner) == list(before):
         return [Slot(owner, k) for k, v in owner.items() if v is not before[k]]
     if isinstance(owner, SlotAttributes):
-        names = [n for n, v in before.items() if _attribute(owner, n) is not v]
-        new = any(before[n] is EMPTY or _attribute(owner, n) is EMPTY for n in names)
+        names = [n for n, v in before.items() if attribute_of(owner, n) is not v]
+        new = any(before[n] is EMPTY or attribute_of(owner, n) is EMPTY for n in names)
         return [Slot(owner, WHOLE)] if new else [Slot(owner, n) for n in names]
     return [Slot(owner, WHOLE)] if isinstance(owner, list | dict | deque) else None
 

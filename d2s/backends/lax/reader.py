@@ -31,8 +31,8 @@ from d2s.backends.lax.keys import (
 )
 from d2s.backends.lax.levels import is_mark
 from d2s.backends.lax.origins import LEFT, left_kind
-from d2s.backends.lax.places import EMPTY, slot_names
-from d2s.backends.lax.reach import Place
+from d2s.backends.lax.places import EMPTY, Place, slot_names
+from d2s.backends.lax.refs import RefTwin
 from d2s.backends.lax.state import ARRAY
 from d2s.backends.lax.widths import narrowed
 from d2s.static import METHODS, StaticFunction
@@ -219,6 +219,8 @@ class _Writer:
 
     def _node(self, name: str, node: Node) -> None:
         kind, names = node.kind, node.names
+        if kind is RefTwin:
+            raise _NotWorthIt
         if is_mark(kind):
             self._unless(f"type({name}) is {self._constant(kind)}")
             return
@@ -238,8 +240,10 @@ class _Writer:
                 self._part(f"{name}.{part}")
         elif isinstance(names, jax.tree_util.PyTreeDef):
             self._pytree(name, names)
-        elif issubclass(kind, tuple) or kind is list:
-            if kind is list:
+        elif kind is frozenset or (issubclass(kind, tuple) and not isinstance(names, int)):
+            raise _NotWorthIt
+        elif issubclass(kind, tuple | list):
+            if issubclass(kind, list):
                 self._owner(name)
             self._unless(f"len({name}) == {names}")
             for n in range(names):

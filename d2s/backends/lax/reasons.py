@@ -79,8 +79,10 @@ def _parts(node: Node) -> Iterable[str]:
         return _numbered(len(names.bound))
     if isinstance(names, jax.tree_util.PyTreeDef):
         return _numbered(names.num_leaves)
-    if kind is set:
+    if kind in (set, frozenset):
         return _numbered(names) if isinstance(names, Pairs) else []
+    if issubclass(kind, tuple) and isinstance(names, tuple):  # of a class of the user's
+        return [*_numbered(names[0]), *(f".{name}" for name in names[1])]
     if kind is deque:
         return _numbered(names[0])
     if issubclass(kind, dict):

@@ -20,23 +20,19 @@ import numpy as np
 
 from d2s.backends.lax import chosen
 from d2s.backends.lax.after_failure import at_failure
+from d2s.backends.lax.attributes import attribute_names, delete_raw, getattr_raw, set_raw
 from d2s.backends.lax.blame import made_or_returned
 from d2s.backends.lax.channels import Scope
+from d2s.backends.lax.contents import slot_of
 from d2s.backends.lax.dtypes import NUMBERS, is_dynamic, is_symbolic
 from d2s.backends.lax.levels import is_constant, is_mark
 from d2s.backends.lax.origins import ARRAY, kind_of, left
-from d2s.backends.lax.places import EMPTY, Slot, own_dict, slot_names
-from d2s.backends.lax.reach import Place
-from d2s.backends.lax.state import (
-    attribute_names,
-    delete_raw,
-    getattr_raw,
-    is_twinned,
-    set_raw,
-)
+from d2s.backends.lax.places import EMPTY, Place, Slot, own_dict, slot_names
+from d2s.backends.lax.refs import REF, RefTwin
+from d2s.backends.lax.state import is_twinned, new_object
 from d2s.backends.lax.texts import Text
 from d2s.backends.lax.trees import children, leaves
-from d2s.backends.lax.twins import Change, Twins, slot_of
+from d2s.backends.lax.twins import Change, Twins
 from d2s.backends.lax.watch import Watch
 from d2s.backends.lax.widths import narrowed
 from d2s.errors import StagingError
@@ -143,6 +139,8 @@ class Results:
         if isinstance(value, types.MethodType):
             owner, function = self.of(value.__self__), value.__func__
             return lambda call: method(function, owner(call))
+        if kind is RefTwin:
+            return self._reference(value)
         filler = self._filler(value)
         if filler is None:
             return self._other(value)
@@ -159,6 +157,17 @@ class Results:
 
         self._known[id(value)] = value, build
         empty, fill = filler(value)
+        return build
+
+    def _reference(self, value: RefTwin) -> Build:
+        number, held = len(self._known), self.of(value.value)
+
+        def build(call: Call) -> Any:
+            if number not in call.made:
+                call.made[number] = jax.new_ref(held(call))
+            return call.made[number]
+
+        self._known[id(value)] = value, build
         return build
 
     def _filler(self, value: Any) -> Any:
@@ -195,7 +204,7 @@ class Results:
             for name, part in parts:
                 set_raw(made, name, part(call))
 
-        return functools.partial(object.__new__, kind), fill
+        return functools.partial(new_object, kind), fill
 
     def _other(self, value: Any) -> Build:
         parts = children(value)
@@ -385,6 +394,10 @@ def _bind(place: Place, values: list[tuple[Any, Any]]) -> None:
 
 
 def _store(owner: Any, values: list[tuple[Any, Any]], gone: list[Any]) -> None:
+    if type(owner) is REF:
+        for _, value in values:
+            owner[...] = value
+        return
     mapped = isinstance(owner, dict)
     own = owner if mapped else None if isinstance(owner, list | deque) else _attributes(owner)
     if own is not None:
@@ -421,7 +434,7 @@ def _replace(owner: Any, contents: Any) -> None:
         owner[...] = contents
     else:
         owner.clear()
-        owner.update(contents)
+        dict.update(owner, contents) if isinstance(owner, dict) else owner.update(contents)
 
 
 def _number(build: Build) -> Build:

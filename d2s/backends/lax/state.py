@@ -7,20 +7,22 @@ are sizes and switches, and a graph with them as inputs would not be the one an 
 
 from __future__ import annotations
 
+import argparse
 import enum
 import functools
 import io
 import sys
 import types
 import weakref
-from collections import OrderedDict, defaultdict, deque
-from collections.abc import Iterator
+from collections import ChainMap, OrderedDict, UserDict, UserList, defaultdict, deque
+from collections.abc import Iterator, Set
 from typing import Any
 
 import jax
 import numpy as np
 
 from d2s.backends.lax import sites, widths
+from d2s.backends.lax.attributes import attribute_names, getattr_raw
 from d2s.backends.lax.dtypes import fits, is_dynamic
 from d2s.backends.lax.edge import Constant, Donated, Wanted
 from d2s.backends.lax.keys import (
@@ -38,6 +40,7 @@ from d2s.backends.lax.levels import is_mark
 from d2s.backends.lax.origins import ARRAY as ARRAY
 from d2s.backends.lax.origins import left_kind
 from d2s.backends.lax.places import EMPTY, own_dict, slot_names
+from d2s.backends.lax.refs import REF, RefTwin
 from d2s.errors import StagingError, a
 from d2s.libraries import is_library_class
 from d2s.specs import Spec
@@ -54,7 +57,7 @@ class Taken:
     `pinned` are objects that must stay themselves inside the graph, by their ids.
     """
 
-    def __init__(self, pinned: dict[int, Any], places: tuple[Any, ...] = ()) -> None:
+    def __init__(self, pinned: Set[int], places: tuple[Any, ...] = ()) -> None:
         self.places = places
         self.leaves: list[Any] = []
         self.key: list[Any] = []
@@ -110,6 +113,12 @@ class Taken:
     def _leaf(self, value: Any, given: bool) -> None:
         self.leaves.append(value)
         self.key.append(jax.Array)
+
+    def _ref(self, value: Any, given: bool) -> None:
+        """A reference of JAX's: what it holds is an input, and an output where it is written."""
+        if self._owner(value):
+            self.key.append(Node(RefTwin, ("value",)))
+            self.take(value[...], True)
 
     def _struct(self, value: Any, given: bool) -> None:
         """Stands for an array where a graph is looked at and not run."""
@@ -224,6 +233,33 @@ class Taken:
             else:
                 self._atom(part, given)
 
+    def _own_tuple(self, value: Any, given: bool) -> None:
+        """One of a class of the user's: its items, and then its attributes."""
+        if self._owner(value):
+            names = attribute_names(value)
+            self.key.append(Node(type(value), (tuple.__len__(value), names)))
+            for part in tuple.__iter__(value):
+                self.take(part, given)
+            for name in names:
+                self.take(getattr_raw(value, name), False)
+
+    def _own_container(self, value: Any, given: bool) -> None:
+        """A list or dict of a class of the user's; with attributes of its own it stays whole."""
+        if own_dict(value):
+            self._opaque(value, given)
+        elif isinstance(value, list):
+            self._list(value, given)
+        else:
+            self._dict(value, given)
+
+    def _frozenset(self, value: Any, given: bool) -> None:
+        if not any(is_twinned(type(item)) for item in value):
+            self._opaque(value, given)
+        elif self._owner(value):
+            self.key.append(Node(frozenset, Pairs(len(value))))
+            for item in value:
+                self.take(item, False)
+
     def _tuple(self, value: Any, given: bool) -> None:
         self.key.append(Node(type(value), len(value)))
         for part in value:
@@ -325,45 +361,6 @@ class Taken:
             self.take(part, False)
 
 
-def attribute_names(value: Any) -> tuple[str, ...]:
-    """Attributes that an object has of its own, those in slots last."""
-    kind: Any = type(value)
-    names = tuple(own_dict(value) or ())
-    slots = slot_names(kind)
-    return names if not slots else (*names, *(n for n in slots if has_slot(value, n)))
-
-
-def has_slot(value: Any, name: str) -> bool:
-    try:
-        object.__getattribute__(value, name)
-    except AttributeError:
-        return False
-    return True
-
-
-def getattr_raw(value: Any, name: str) -> Any:
-    """An attribute as it is stored, whatever the class makes of a look at it."""
-    own = own_dict(value)
-    return own[name] if own is not None and name in own else object.__getattribute__(value, name)
-
-
-def set_raw(value: Any, name: str, part: Any) -> None:
-    own = own_dict(value)
-    kind: Any = type(value)
-    if own is None or name in slot_names(kind):
-        object.__setattr__(value, name, part)
-    else:
-        own[name] = part
-
-
-def delete_raw(value: Any, name: str) -> None:
-    own = own_dict(value)
-    if own is not None and name in own:
-        del own[name]
-    else:
-        object.__delattr__(value, name)
-
-
 def is_twinned(kind: Any) -> bool:
     known = _TWINNED.get(kind)
     if known is None:
@@ -386,6 +383,8 @@ def _can_be_made(kind: Any) -> bool:
     """Whether objects of a class can be made anew from their attributes alone."""
     if hasattr(kind, "__del__") or issubclass(kind, (type, enum.Enum, StaticFunction)):
         return False
+    if kind in _ATTRIBUTES_ONLY:
+        return True
     if kind is object or kind.__module__ == "builtins" or kind.__module__.startswith("d2s."):
         return False
     try:
@@ -394,6 +393,37 @@ def _can_be_made(kind: Any) -> bool:
         return False  # something of C's is in it
     root = kind.__module__.partition(".")[0]
     return not (is_library_class(kind) and root in sys.stdlib_module_names)
+
+
+#: classes of Python's own whose objects are nothing but their attributes
+_ATTRIBUTES_ONLY = (types.SimpleNamespace, argparse.Namespace, UserDict, UserList, ChainMap)
+
+
+def new_object(kind: Any) -> Any:
+    """An object of a class, without attributes; nothing of the class runs for that."""
+    return kind.__new__(kind) if kind is types.SimpleNamespace else object.__new__(kind)
+
+
+def stays_whole(value: Any) -> bool:
+    """Whether something is in the graph what it is outside, with all its parts."""
+    kind: Any = type(value)
+    if isinstance(value, np.ndarray):
+        return not is_dynamic(value)
+    if isinstance(value, list | dict) and kind not in (list, dict) and own_dict(value):
+        return True
+    return _how(kind, value) is Taken._opaque
+
+
+_ITEMS = ("__getitem__", "__setitem__", "__delitem__", "__iter__", "__len__")
+
+
+def _is_own_container(kind: Any) -> bool:
+    """Whether a class of the user's is a list or dict that differs in other methods only."""
+    base = next((base for base in (list, dict) if issubclass(kind, base)), None)
+    if base is None or is_library_class(kind):
+        return False
+    own = all(getattr(kind, name) is getattr(base, name) for name in _ITEMS)
+    return own and not slot_names(kind) and not issubclass(kind, OrderedDict | defaultdict)
 
 
 def _how(kind: Any, value: Any) -> Any:
@@ -409,11 +439,13 @@ def _how(kind: Any, value: Any) -> Any:
         OrderedDict: Taken._dict,
         defaultdict: Taken._dict,
         set: Taken._set,
+        frozenset: Taken._frozenset,
         deque: Taken._deque,
         types.MethodType: Taken._method,
         BoundStatic: Taken._method,
         functools.partial: Taken._partial,
         np.ndarray: Taken._ndarray,
+        REF: Taken._ref,
         jax.ShapeDtypeStruct: Taken._struct,
         Constant: Taken._constant,
         Donated: Taken._donated,
@@ -435,12 +467,16 @@ def _how(kind: Any, value: Any) -> Any:
     if is_mark(kind):
         return Taken._mark
     is_pytree = not jax.tree_util.all_leaves([value])
+    if not is_pytree and issubclass(kind, tuple) and not is_library_class(kind):
+        return Taken._own_tuple
+    if not is_pytree and _is_own_container(kind):
+        return Taken._own_container
     if not is_twinned(kind):
         return Taken._pytree if is_pytree else Taken._opaque
     params = getattr(kind, "__dataclass_params__", None)
     if params is not None and params.frozen:
         return Taken._pytree if is_pytree else Taken._frozen
-    if is_library_class(kind):
+    if is_library_class(kind) and kind not in _ATTRIBUTES_ONLY:
         return Taken._library
     # a dataclass is a container like the others
     return Taken._record if params is not None and not is_pytree else Taken._instance

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import types
-from collections import defaultdict, deque
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -18,21 +18,21 @@ import jax
 import numpy as np
 
 from d2s.backends.lax import aliases, origins, sites
-from d2s.backends.lax.channels import Scope
+from d2s.backends.lax.attributes import set_raw
+from d2s.backends.lax.channels import Scope, current_graphs
+from d2s.backends.lax.contents import contents, keys_of, same_contents, slot_of, slots_of
 from d2s.backends.lax.dtypes import NUMBERS
-from d2s.backends.lax.keys import Again, Changing, Contents, Itself, Node, Pairs, Static
+from d2s.backends.lax.keys import Again, Changing, Contents, Itself, Node, Pairs, Static, layout
 from d2s.backends.lax.levels import is_mark, keep_order, unordered
-from d2s.backends.lax.places import EMPTY, Slot, cell_contents, instance_slot
-from d2s.backends.lax.reach import Place, Reach
-from d2s.backends.lax.state import attribute_names, getattr_raw, set_raw
+from d2s.backends.lax.namespaces import refuse_inner_of
+from d2s.backends.lax.places import EMPTY, Place, Slot, cell_contents, copy_of_array
+from d2s.backends.lax.reach import Reach
+from d2s.backends.lax.reach import Restart as Restart
+from d2s.backends.lax.state import new_object
 from d2s.backends.lax.trees import map_leaves
 from d2s.conversion import is_made_inside
 from d2s.errors import StagingError
 from d2s.static import METHODS, StaticFunction, method
-
-
-class Restart(BaseException):
-    """What the function reaches turned out to be more than its key says: walk again."""
 
 
 @dataclass
@@ -71,6 +71,12 @@ class Twins:
         self._by_id = {id(real): copy for real, copy in zip(owners, self.copies, strict=True)}
         self._numbers = {id(copy): n for n, copy in enumerate(self.copies)}
         self._before = [contents(copy) for copy in self.copies]
+        self._kinds = [type(copy) for copy in self.copies]
+        arrays = {n: copy for n, copy in enumerate(self.copies) if isinstance(copy, np.ndarray)}
+        self._layouts = {n: layout(copy) for n, copy in arrays.items()}
+        #: the places of those outside, which nobody may store anything in
+        self._outside: list[Any] = [*map(slots_of, owners), [p for p in places if not p.is_fixed]]
+        self._held_outside = [[place.get() for place in group] for group in self._outside]
         self._functions: dict[int, types.FunctionType] = {}
         self._kept: list[Any] = []
         self._make_places()
@@ -94,9 +100,9 @@ class Twins:
         if kind is Changing:
             return origins.made(next(self._changing), token.exact)
         if kind is Again:
-            return self.copies[token.exact]
+            return self._made(token.exact)
         if kind is Contents:
-            self.copies.append(token.value.copy())
+            self.copies.append(copy_of_array(token.value))
             return self.copies[-1]
         if isinstance(token, Static | Itself):
             return token.value
@@ -104,6 +110,17 @@ class Twins:
             return self._make_node(token)
         # the metaclass of arrays is not `type`
         return next(self._leaves)
+
+    def _made(self, number: int) -> Any:
+        copy = self.copies[number]
+        if copy is None:
+            raise StagingError(
+                "a tuple, a frozen set or a pytree contains itself",
+                code="D2S024",
+                site=sites.where(),
+                fix="an object that is not part of itself",
+            )
+        return copy
 
     def _parts(self, count: int) -> list[Any]:
         return [self._make(next(self._tokens)) for _ in range(count)]
@@ -118,23 +135,27 @@ class Twins:
             return slice(*self._parts(3))
         if kind is functools.partial:
             function, args, keywords = self._parts(3)
-            return functools.partial(function, *args, **keywords)
+            made: Any = functools.partial(function)
+            made.__setstate__((function, args, keywords, None))  # with this very dict
+            return made
         if is_mark(kind):
             return kind()
         if isinstance(names, StaticFunction):
             self._parts(len(names.bound))
             return names
-        if issubclass(kind, tuple):
+        if issubclass(kind, tuple) and isinstance(names, int):
             return kind(*self._parts(names))
+        if issubclass(kind, tuple | frozenset):
+            return self._make_fixed(kind, names)
         if isinstance(names, jax.tree_util.PyTreeDef):
             number = self._keep(None)
             parts = self._parts(names.num_leaves)
             self.copies[number] = jax.tree_util.tree_unflatten(names, parts)
             return self.copies[number]
         # first the object, then what is in it: it may contain itself
-        if kind is list:
-            copy: Any = self.copies[self._keep([])]
-            copy.extend(self._parts(names))
+        if issubclass(kind, list):
+            copy: Any = self.copies[self._keep(list.__new__(kind))]
+            list.extend(copy, self._parts(names))
         elif kind is deque:
             copy = self.copies[self._keep(deque(maxlen=names[1]))]
             copy.extend(self._parts(names[0]))
@@ -142,18 +163,35 @@ class Twins:
             copy = self.copies[self._keep(set())]
             copy.update(self._parts(names) if isinstance(names, Pairs) else names)
         elif issubclass(kind, dict):
-            copy = self.copies[self._keep(kind())]
+            # one of the user's is made without running any code of its class
+            library = kind in (OrderedDict, defaultdict)
+            copy = self.copies[self._keep(kind() if library else dict.__new__(kind))]
             if kind is defaultdict:
                 copy.default_factory = self._parts(1)[0]
             if isinstance(names, Pairs):
-                copy.update([self._parts(2) for _ in range(names)])
+                for _ in range(names):
+                    key, part = self._parts(2)
+                    copy[key] = part
             else:
                 for name in names:
                     copy[name] = self._parts(1)[0]
         else:
-            copy = self.copies[self._keep(object.__new__(kind))]
+            copy = self.copies[self._keep(new_object(kind))]
             for name, part in zip(names, self._parts(len(names)), strict=True):
                 set_raw(copy, name, part)
+        return copy
+
+    def _make_fixed(self, kind: Any, names: Any) -> Any:
+        """A tuple of the user's or a frozen set: the parts first, it is made of them."""
+        number = self._keep(None)
+        if kind is frozenset:
+            self.copies[number] = frozenset(self._parts(names))
+            return self.copies[number]
+        count, attributes = names
+        items = self._parts(count)
+        copy = self.copies[number] = tuple.__new__(kind, items)
+        for name, part in zip(attributes, self._parts(len(attributes)), strict=True):
+            set_raw(copy, name, part)
         return copy
 
     def _keep(self, copy: Any) -> int:
@@ -196,6 +234,7 @@ class Twins:
         known = self._functions.get(id(function))
         if known is not None:
             return known
+        refuse_inner_of(function)
         if not self._is_own(function) and self._reach.meets(function):
             raise Restart
         self._functions[id(function)] = known = self._make_function(function)
@@ -243,6 +282,32 @@ class Twins:
         """The globals that functions with these globals have while the graph is built."""
         return self._spaces.get(id(space), space)
 
+    def real_space(self, space: dict[str, Any]) -> dict[str, Any]:
+        """The globals outside that these stand for."""
+        for place in self._places:
+            if self._spaces.get(id(place.owner)) is space:
+                return place.owner  # type: ignore[no-any-return]
+        return space
+
+    def meets_name(self, space: dict[str, Any], name: str, written: bool = False) -> bool:
+        """A global name is used that no function mentions; whether that brings something new."""
+        return self._reach.meets_name(space, name, written)
+
+    def sees_names(self, space: dict[str, Any], names: list[str]) -> bool:
+        """Global names are read as they are outside; whether that brings something new."""
+        return self._reach.sees_names(space, names)
+
+    def meets_class(self, kind: type) -> None:
+        """Objects of a class may be made, by code that looks at the outside itself."""
+        if self._reach.meets_class(kind):
+            raise Restart
+
+    def meets_attribute(self, name: str) -> bool:
+        return self._reach.meets_attribute(name)
+
+    def meets_module(self, module: types.ModuleType) -> bool:
+        return self._reach.meets_module(module)
+
     def cell_of(self, cell: types.CellType) -> types.CellType:
         return self._cells.get(id(cell), cell)
 
@@ -263,11 +328,15 @@ class Twins:
     def leave_transformation(self, scope: Scope) -> None:
         """After jax has transformed a function of the user's: what that wrote is a plain value.
 
-        Inside of `jax.grad` a value comes with its tangent, which nobody outside can use.
+        Inside of `jax.grad` a value comes with its tangent, which nobody outside can use; but
+        whoever returns may be called inside of another transformation, which goes on.
         """
+        graphs = current_graphs()
 
         def lowered(leaf: Any) -> Any:
             while isinstance(leaf, jax.core.Tracer) and not scope.holds(leaf):
+                if any(leaf._trace is graph for graph in graphs):
+                    break
                 plain = getattr(leaf, "primal", None)
                 if plain is None and getattr(leaf, "batch_dim", EMPTY) is None:
                     plain = leaf.val
@@ -280,13 +349,29 @@ class Twins:
                         fix="return the new value from the function that jax transforms",
                     )
                 leaf = plain
-            return leaf
+            # jax keeps Python's numbers in classes of its own
+            kind = next((k for k in NUMBERS if isinstance(leaf, k)), None)
+            return leaf if kind is None or type(leaf) is kind else kind(leaf)
 
         for slot in self.places():
             value = slot.get()
             new = map_leaves(lowered, value)
             if new is not value:
                 slot.set(new)
+        for _, values in scope.snapshots:  # what somebody would find after a failure
+            for identity, (slot, value) in values.items():
+                values[identity] = slot, map_leaves(lowered, value)
+
+    def take_back(self) -> bool:
+        """Whether a value of the graph got into an object outside; it is taken out again."""
+        found = False
+        for group, before in zip(self._outside, self._held_outside, strict=True):
+            for place, held in zip(group, before, strict=True):
+                now = place.get() if place.is_there else held
+                if now is not held and isinstance(now, jax.core.Tracer):
+                    place.set(held)
+                    found = True
+        return found
 
     # -- what became of them ----------------------------------------------------------------------
 
@@ -300,6 +385,20 @@ class Twins:
             if attributes is not None:
                 keep_order(attributes, before)
             after = contents(copy)
+            if type(copy) is not self._kinds[n]:
+                raise StagingError(
+                    f"the class of a {self._kinds[n].__name__} is changed; a compiled call would "
+                    "not repeat that",
+                    code="D2S024",
+                    fix="a new object of the other class",
+                )
+            if isinstance(copy, np.ndarray) and layout(copy) != self._layouts[n]:
+                raise StagingError(
+                    "the shape, the dtype or a flag of a NumPy array from outside is changed; a "
+                    "compiled call would not repeat that",
+                    code="D2S024",
+                    fix="an array of its own: a.reshape(...), a.astype(...), a.copy()",
+                )
             if not same_contents(before, after):
                 yield Change(n, before, after)
         for place, before in zip(self._places, self._places_before, strict=True):
@@ -358,45 +457,3 @@ class Twins:
                 if name not in known and space.get(name, EMPTY) is not before.get(name, EMPTY):
                     return str(name)
         return None
-
-
-def keys_of(value: Any) -> list[Any]:
-    """By what the entries of a mutable object are told apart."""
-    if isinstance(value, list | deque):
-        return list(range(len(value)))
-    if isinstance(value, dict):
-        return list(value)
-    if isinstance(value, set | np.ndarray | jax.Array):
-        return []
-    return list(attribute_names(value))
-
-
-def slot_of(value: Any, key: Any) -> Slot:
-    if isinstance(value, list | deque | dict):
-        return Slot(value, key)
-    return instance_slot(value, key)
-
-
-def contents(value: Any) -> Any:
-    """What is in a mutable object, as it is now."""
-    if isinstance(value, list | deque):
-        return list(value)
-    if isinstance(value, dict):
-        return dict(value)
-    if isinstance(value, set):
-        return set(value)
-    if isinstance(value, np.ndarray):
-        return value.copy()
-    if isinstance(value, jax.Array):
-        return None
-    return {name: getattr_raw(value, name) for name in attribute_names(value)}
-
-
-def same_contents(before: Any, after: Any) -> bool:
-    if isinstance(before, dict):
-        return list(before) == list(after) and all(before[k] is after[k] for k in before)
-    if isinstance(before, list):
-        return len(before) == len(after) and all(a is b for a, b in zip(before, after, strict=True))
-    if isinstance(before, np.ndarray):
-        return bool(before.tobytes() == after.tobytes())
-    return bool(before == after)

@@ -13,21 +13,32 @@ import functools
 import sys
 import threading
 import types
+import weakref
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, MutableMapping
 from typing import Any, Protocol
 
 import jax
 import numpy as np
 
+from d2s.backends.lax import sites
 from d2s.backends.lax.appended import Recorder
+from d2s.backends.lax.behind import behind
 from d2s.backends.lax.guards import FUNCTION_PARTS, Guard
 from d2s.backends.lax.levels import keep_order, unordered
-from d2s.backends.lax.mentions import attribute_names_of, codes_inside, global_names
+from d2s.backends.lax.mentions import (
+    attribute_names_of,
+    codes_inside,
+    dotted,
+    global_names,
+    imported,
+    users_modules,
+)
 from d2s.backends.lax.places import (
     EMPTY,
-    OF_PYTHON,
     WHOLE,
+    Answer,
+    Buffer,
     Elsewhere,
     FunctionAttributes,
     GlobalName,
@@ -35,23 +46,25 @@ from d2s.backends.lax.places import (
     SlotAttributes,
     cell_contents,
     changed_slots,
+    class_attributes,
+    copy_of_array,
     is_unchanged,
     own_dict,
     path_to,
     restore,
     slot_names,
 )
-from d2s.backends.lax.reach import users_functions
+from d2s.backends.lax.walking import users_functions
 from d2s.conversion import MARKS, is_made_by_d2s, is_written, runtime_cell
 from d2s.errors import Site, StagingError
-from d2s.libraries import is_library_class, is_library_file
+from d2s.libraries import is_library_class, is_library_file, is_library_module
 from d2s.static import StaticFunction
 from d2s.values import Maybe
 
 _ATOMS = (str, bytes, int, float, complex, bool, type(None), types.ModuleType, range, slice)
 _METHODS = (types.BuiltinMethodType, types.MethodWrapperType, types.MethodType)
 
-#: where lists, dicts and sets were last changed by a method, while graphs are built
+#: where containers were last changed by a method, while graphs are built
 changes: dict[int, Site] = {}
 
 
@@ -102,6 +115,8 @@ class Watch:
         self._functions: list[tuple[types.FunctionType, Any, Any, Any]] = []
         self._labels: dict[int, str] = {}
         self._modules: set[tuple[int, tuple[str, ...]]] = set()
+        #: those that a function got by other means than by a global name
+        self._found: dict[int, types.ModuleType] = {}
         #: exceptions from outside, and what raising them changes
         self._raised: list[tuple[BaseException, Any, Any, Any, bool]] = []
         #: attributes that have no order of their own, and the one they had
@@ -126,9 +141,16 @@ class Watch:
             value = stack.pop()
             if twins is not None:
                 value = twins.of(value)
+            known = id(value) in self._seen
+            if type(value) in weakref.ProxyTypes and not known:
+                self._seen[id(value)] = value
+                self._parts.append(self._take_elsewhere(value))
+                stack.extend(self._parts[-1])
+                continue
             if isinstance(value, types.ModuleType) and self.outside:
+                self._found[id(value)] = value
                 stack += self._take_module(value, tuple(self._mentioned))
-            if isinstance(value, _ATOMS) or id(value) in self._seen:
+            if known or isinstance(value, _ATOMS):
                 continue
             self._seen[id(value)] = value
             if self.begun:
@@ -198,35 +220,37 @@ class Watch:
         if isinstance(value, functools.partial):
             return [value.func, value.args, value.keywords]
         if isinstance(value, tuple | frozenset):
-            return list(value)
+            return [*value, *self._beside(value)]
         if isinstance(value, types.CellType):
             if value is runtime_cell():
                 return []
             if self._apart is None or not self._apart.has_place(value, None):
                 self._snapshots.append((value, cell_contents(value)))
             return [cell_contents(value)]
-        if isinstance(value, _OF_JAX):
+        if isinstance(value, _OF_JAX) or type(value) is jax.Ref:
             return []
         if isinstance(value, np.ndarray):
             if value.flags.writeable or value.base is not None:
-                self._snapshots.append((value, value.copy()))
+                self._snapshots.append((value, copy_of_array(value)))
+            return list(value.flat) if value.dtype == object else []
+        if isinstance(value, bytearray | array.array):
+            self._snapshots.append((value, value[:]))
             return []
-        if isinstance(value, list | deque | bytearray | array.array):
+        if isinstance(value, list | deque):
             self._snapshots.append((value, list(value)))
-            return list(value)
+            return [*value, *self._beside(value)]
         if isinstance(value, set):
             self._snapshots.append((value, set(value)))
-            return list(value)
-        if isinstance(value, dict):
+            return [*value, *self._beside(value)]
+        if value is sys.modules:
+            return list(users_modules()) if self.outside else []
+        if isinstance(value, dict) and not type(value).__module__.startswith("d2s."):
             self._snapshots.append((value, dict(value)))
-            return list(value.values())
+            return [*value.values(), *self._beside(value)]
         if isinstance(value, StaticFunction):
             return [value.original]
         if isinstance(value, Elsewhere.KINDS):
-            there = Elsewhere(value)
-            self._labels[id(there)] = f"a {type(value).__name__}"
-            self._snapshots.append((there, there.contents()))
-            return there.held()
+            return self._take_elsewhere(value)
         if isinstance(value, Maybe):
             return [value.value]
         if isinstance(value, Slot):
@@ -250,7 +274,31 @@ class Watch:
             self._labels[id(owner)] = f"an attribute of a {type(value).__name__}"
             self._snapshots.append((owner, held))
             reached += held.values()
+        elif attributes is None and self.outside:
+            reached += behind(value)
+        buffer = Buffer.of(value) if self.outside else None
+        if buffer is not None:
+            self._labels[id(buffer)] = f"a {kind.__name__}"
+            self._snapshots.append((buffer, buffer.contents()))
         return reached
+
+    def _beside(self, value: Any) -> list[Any]:
+        """The attributes that a container of the user's class has beside its items."""
+        attributes = own_dict(value)
+        if not attributes:
+            return []
+        self._labels[id(attributes)] = f"an attribute of a {type(value).__name__}"
+        return [attributes]
+
+    def _take_elsewhere(self, value: Any) -> list[Any]:
+        there = Elsewhere(value)
+        self._labels[id(there)] = f"a {type(value).__name__}"
+        self._snapshots.append((there, there.contents()))
+        return there.held()
+
+    def ask(self, is_same: Callable[[], bool]) -> None:
+        """An answer that the graph depends on; every call asks again whether it is the same."""
+        self._snapshots.append((Answer(is_same), True))
 
     def _take_slot(self, slot: Slot) -> list[Any]:
         """A place that d2s itself is about to write to."""
@@ -263,10 +311,10 @@ class Watch:
         """Attributes of the user's classes; those of libraries stay as they are."""
         if is_library_class(kind):
             return []
-        held = {n: v for n, v in vars(kind).items() if n not in OF_PYTHON}
+        held = class_attributes(kind)
         self._labels[id(kind)] = f"an attribute of the class {kind.__name__}"
         self._snapshots.append((kind, held))
-        return [*held.values(), *kind.__bases__]
+        return [*held.values()]
 
     def _take_function(self, function: types.FunctionType) -> list[Any]:
         reached: list[Any] = list(function.__closure__ or ())
@@ -288,10 +336,7 @@ class Watch:
             self._variables.append((cell, name))
             self._labels.setdefault(id(cell), f"the variable `{name}` of an enclosing function")
         if self.outside:
-            attributes = attribute_names_of(function.__code__)
-            self._mentioned |= dict.fromkeys(attributes)
-            imported = (sys.modules.get(name) for name in attributes)
-            reached += [module for module in imported if isinstance(module, types.ModuleType)]
+            reached += self._take_mentioned(function, space)
         for name in global_names(function.__code__):
             value = space.get(name, EMPTY)
             if self._apart is None or not self._apart.has_place(space, name):
@@ -309,17 +354,36 @@ class Watch:
             self._snapshots.append((view, own))
         return [*reached, function.__defaults__, function.__kwdefaults__]
 
+    def _take_mentioned(self, function: types.FunctionType, space: dict[str, Any]) -> list[Any]:
+        """What a function may find by names of attributes: in modules, and in functions."""
+        names = attribute_names_of(function.__code__)
+        self._mentioned |= dict.fromkeys(names)
+        reached: list[Any] = list(imported(function))
+        for module in self._found.values():
+            reached += self._take_module(module, names)
+        for holder, name, value in dotted(function, space):
+            is_module = isinstance(holder, types.ModuleType)
+            if is_module and not is_library_module(holder):
+                continue  # it is taken with all names that are mentioned
+            if not name.startswith("__"):
+                self._names.append((vars(holder), name, value))
+            if isinstance(value, list | dict | set | deque | MutableMapping):
+                reached.append(value)  # `sys.argv`, `os.environ`
+        return reached
+
+    def take_name(self, space: dict[str, Any], name: str) -> None:
+        """A global name is read, or about to be written, that no function mentions."""
+        value = space.get(name, EMPTY)
+        self._names.append((space, name, value))
+        self.add(value)
+
     def _take_module(self, module: types.ModuleType, names: tuple[str, ...]) -> list[Any]:
         """Of a module of the user's, the attributes whose names a function mentions."""
-        filename = getattr(module, "__file__", None)
-        if (id(module), names) in self._modules:
+        if (id(module), names) in self._modules or is_library_module(module):
             return []
         self._modules.add((id(module), names))
-        is_made = filename is None and module.__spec__ is None  # by the program itself
-        if not is_made and (filename is None or is_library_file(filename)):
-            return []
         reached: list[Any] = []
-        for name in names:
+        for name in names if "__dict__" not in names else tuple(vars(module)):
             value = vars(module).get(name, EMPTY)
             self._names.append((vars(module), name, value))
             reached.append(value)
@@ -383,7 +447,7 @@ class Watch:
                 raise StagingError(
                     f"{label} is changed where the change depends on a run-time value",
                     code="D2S024",
-                    site=changes.get(id(owner)) or _here(),
+                    site=changes.get(id(owner)) or sites.where(),
                     fix="keep the values in variables or arrays of fixed size and assign those",
                 )
             found += places
@@ -434,11 +498,3 @@ class Watch:
             error.__suppress_context__ = hides_context
         for owner, before in list(self.changed()):
             restore(owner, before)
-
-
-def _here() -> Site:
-    """The line of the user's that is running."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and is_library_file(frame.f_code.co_filename):
-        frame = frame.f_back
-    return Site(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)

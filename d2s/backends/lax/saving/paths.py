@@ -148,6 +148,8 @@ class _Reader:
             self._parts(spot, ["start", "stop", "step"])
         elif kind is functools.partial:
             self._parts(spot, ["func", "args", "keywords"])
+        elif issubclass(kind, tuple) and isinstance(names, tuple):
+            self._parts(self._own(spot), [*range(names[0]), *names[1]])
         elif issubclass(kind, tuple):
             fields = list(getattr(kind, "_fields", ()))
             parts = self._parts(spot, fields or range(names))
@@ -155,12 +157,13 @@ class _Reader:
         elif isinstance(names, jax.tree_util.PyTreeDef):
             own = self._own(spot)
             return self._record(kind, own, pytree_names(self._owners[own.holder or 0]))
-        elif kind in (list, deque):
+        elif issubclass(kind, list | deque):
             own = self._own(spot)
-            count = names if kind is list else names[0]
+            count = names[0] if kind is deque else names
             parts = self._parts(own, range(count))
-            return ["list", own.holder, kind.__name__, parts]
-        elif kind is set:
+            if kind in (list, deque):
+                return ["list", own.holder, kind.__name__, parts]
+        elif kind in (set, frozenset):
             own = self._own(spot)
             if isinstance(names, Pairs):
                 self._parts(own, range(names))

@@ -18,11 +18,11 @@ from jax._src.export.shape_poly import _DimExpr
 from jax.errors import InconclusiveDimensionOperation
 
 from d2s.backends.lax import sites
+from d2s.backends.lax.attributes import set_raw
 from d2s.backends.lax.dtypes import is_symbolic, own_text
 from d2s.backends.lax.edge import Wanted
 from d2s.backends.lax.saving.writes import attributes
 from d2s.backends.lax.sites import here
-from d2s.backends.lax.state import set_raw
 from d2s.backends.lax.trees import children
 from d2s.constraints import refuse_strangers
 from d2s.errors import Error, StagingError, a

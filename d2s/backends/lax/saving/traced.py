@@ -18,7 +18,7 @@ from d2s.backends.lax.dtypes import Type, cast
 from d2s.backends.lax.entries import Result, ResultInfo
 from d2s.backends.lax.failing import Failures
 from d2s.backends.lax.keys import Changing, Number
-from d2s.backends.lax.reach import Place
+from d2s.backends.lax.places import Place
 from d2s.backends.lax.results import Build, Write, all_leaves, only_leaf
 from d2s.backends.lax.saving.paths import Spot, Walk, walk
 from d2s.backends.lax.sites import here
