@@ -23,10 +23,7 @@ WEAK_INT, WEAK_FLOAT = type_of(1), type_of(1.0)
         (F32, F32, F32),
         (WEAK_FLOAT, F16, F16),
         (WEAK_FLOAT, BF16, BF16),
-        (F16, BF16, F32),
-        (I8, I32, I32),
         (WEAK_INT, WEAK_INT, WEAK_INT),
-        (I8, F32, F32),
     ],
 )
 def test_joins(one, other, joined):
@@ -50,6 +47,9 @@ def test_what_is_a_number_here_and_an_array_there_is_in_doubt():
     ("one", "other", "exact", "code"),
     [
         (I32, F32, (None, None), "D2S012"),
+        (F16, BF16, (None, None), "D2S012"),
+        (I8, I32, (None, None), "D2S012"),
+        (I8, F32, (None, None), "D2S012"),
         (WEAK_INT, I8, (100, None), "D2S012"),
         (WEAK_INT, U8, (1, None), "D2S012"),
         (WEAK_INT, F32, (2**24 + 1, None), "D2S012"),
@@ -64,6 +64,47 @@ def test_refusals(one, other, exact, code):
     with pytest.raises(Mismatch) as caught:
         join(one, other, exact)
     assert caught.value.code == code
+
+
+def narrow_in_branch(a):
+    s = np.zeros(1, np.int32)
+    if a[0] > 0:
+        s = a.astype(np.int8)
+    return s + s
+
+
+def narrow_in_loop(a):
+    s = a.astype(np.float16)
+    while s[0] < 4:
+        s = s + a
+    return s
+
+
+def narrow_behind_an_exception(a):
+    s = a
+    try:
+        s = a.astype(np.int8)
+        if a[0] > 100:
+            raise ValueError
+        s = a
+    except ValueError:
+        pass
+    return s + s
+
+
+def narrow_in_and(a):
+    return a.astype(np.int16)[0] and a[0]
+
+
+@pytest.mark.parametrize(
+    "function", [narrow_in_branch, narrow_in_loop, narrow_behind_an_exception, narrow_in_and]
+)
+@pytest.mark.parametrize("make", [np.array, jnp.array])
+def test_arrays_of_two_dtypes_do_not_meet(function, make):
+    array = make([120], np.float32 if function is narrow_in_loop else np.int32)
+    with pytest.raises(d2s.StagingError, match="D2S012") as caught:
+        d2s.to_static(function)(array)
+    assert "astype" in str(caught.value)
 
 
 def chain(a, b, c, n):

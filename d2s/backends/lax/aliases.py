@@ -40,6 +40,8 @@ class _Spent(threading.local):
         self.uses: list[tuple[Any, Any, int]] = []
         #: arguments that are NumPy arrays outside
         self.arguments: dict[int, Any] = {}
+        #: the classes of arguments that are Python numbers, or NumPy's arrays and scalars
+        self.plain: set[type] = set()
 
 
 _state = _Spent()
@@ -216,6 +218,19 @@ def argument(array: Any) -> Any:
     """An argument that is a NumPy array for the caller."""
     _state.arguments[id(array)] = array
     return array
+
+
+def plain_argument(kind: type) -> None:
+    """An argument is a Python number, or of NumPy's: what plain Python computes is no jax array."""
+    _state.plain.add(kind)
+
+
+def has_plain_arguments() -> bool:
+    return bool(_state.plain)
+
+
+def has_numpy_arguments() -> bool:
+    return not _state.plain.isdisjoint((np.ndarray, np.generic))
 
 
 @contextmanager

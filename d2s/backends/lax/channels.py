@@ -389,5 +389,3 @@ def refuse_aliases(scope: Scope, name: str, site: Site | None = None) -> None:
                 site=changes.get(id(owner)) or site,
                 fix="a new list, dict or object instead of the change in place",
             )
-
-

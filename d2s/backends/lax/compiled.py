@@ -13,7 +13,7 @@ from typing import Any
 import jax
 
 from d2s import settings
-from d2s.backends.lax import channels, failing, printing
+from d2s.backends.lax import channels, failing, printing, widths
 from d2s.backends.lax.building import build, tracing
 from d2s.backends.lax.edge import edge, unmarked, unmarked_values
 from d2s.backends.lax.entries import Entry, Result
@@ -31,7 +31,7 @@ from d2s.backends.lax.needs import needs_value
 from d2s.backends.lax.provenance import needed_by
 from d2s.backends.lax.reach import Reach
 from d2s.backends.lax.reader import MISS, missed
-from d2s.backends.lax.reasons import Labels, labels, leaf_names, other_types, why
+from d2s.backends.lax.reasons import Labels, argument_with, labels, leaf_names, other_types, why
 from d2s.backends.lax.regions import is_tracer_error
 from d2s.backends.lax.results import Call
 from d2s.backends.lax.state import Taken, no_array
@@ -259,9 +259,13 @@ class Compiled(Inspected):
     def _take(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Taken:
         places = self._reach.places
         taken = Taken(self._reach.pins, places)
-        taken.take(args, True)
-        taken.take(tuple(kwargs), True)
-        taken.take(tuple(kwargs.values()), True)
+        try:
+            taken.take(args, True)
+            taken.take(tuple(kwargs), True)
+            taken.take(tuple(kwargs.values()), True)
+        except widths.Wide as wide:
+            name = argument_with(self.function, args, kwargs, wide.value)
+            raise widths.refusal(wide.value, name) from None
         for place in places:
             taken.place(place.get())
         return taken

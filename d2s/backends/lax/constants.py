@@ -1,8 +1,9 @@
-"""NumPy arrays as constants of a graph: as they are when they are used.
+"""NumPy arrays as constants of a graph: as they are when they are used, and whole.
 
 Jax takes an array for a constant when it is first used, and takes the same constant again for as
 long as that lives, whatever has become of the array since. While d2s builds a graph, each use of
 an array is one of what is in it then; an equal constant that is there already is used again.
+JAX cuts integers of 64 bits off where it has only 32; those that do not fit are refused.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from jax._src import dtypes
 from jax._src.interpreters.partial_eval import DynamicJaxprTrace
 
-from d2s.backends.lax import channels
+from d2s.backends.lax import aliases, channels, sites, widths
 
 _new_const: Any = DynamicJaxprTrace._new_const
+_canonical: Any = dtypes.canonicalize_value
 
 
 def _as_it_is_now(self: Any, aval: Any, value: Any, *args: Any, **kwargs: Any) -> Any:
@@ -38,7 +41,26 @@ def _same_bytes(one: Any, other: Any) -> bool:
     return memoryview(one.ravel().view(np.uint8)) == memoryview(other.ravel().view(np.uint8))
 
 
+def require(value: Any) -> None:
+    """Refuse a NumPy array or scalar whose numbers the graph would not have.
+
+    Floats are rounded in plain JAX, too, up to infinity: where all arguments are jax arrays, that
+    is what the program does.
+    """
+    if widths.narrowed(value) is None:
+        if value.dtype.kind in "iu" or aliases.has_plain_arguments():
+            raise channels.refuse(widths.refusal(value, "a NumPy value", sites.where()))
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, np.ndarray | np.generic) and channels.current() is not None:
+        require(value)
+    return _canonical(value)
+
+
 def install() -> None:
     """From now on, for all graphs that d2s builds."""
+    module: Any = dtypes
+    module.canonicalize_value = _whole
     kind: Any = DynamicJaxprTrace
     kind._new_const = _as_it_is_now

@@ -1,4 +1,8 @@
-"""Types of run-time values and their join: the least type that holds both sides exactly."""
+"""Types of run-time values and their join: the least type that holds both sides exactly.
+
+A Python number takes the dtype of the array it meets. Two arrays of different dtypes have no join:
+in plain Python, integers of 8 bits go on as such, and wrap at 127.
+"""
 
 from __future__ import annotations
 
@@ -134,6 +138,13 @@ def join(
             "D2S010",
             "one side is a bool, the other a number",
             "int(...) or bool(...) around one of them",
+        )
+    if not (one.weak or other.weak):
+        raise Mismatch(
+            "D2S012",
+            f"one side is {np.dtype(one.dtype).name}, the other {np.dtype(other.dtype).name}; what "
+            "is computed with it depends on which of them it is",
+            "an explicit .astype(...) on one of the sides",
         )
     dtype = jnp.result_type(_promotable(one), _promotable(other))
     joined = Type(one.shape, dtype, weak, along, kind)

@@ -25,7 +25,9 @@ from d2s.backends.lax.casts import (
     to_int,
     weak,
 )
+from d2s.backends.lax.constants import require
 from d2s.backends.lax.numpy_models import Model
+from d2s.backends.lax.operands import require_int
 from d2s.backends.lax.regions import is_traced, is_tracer_error
 from d2s.backends.lax.trees import map_leaves
 from d2s.errors import Error, StagingError
@@ -273,7 +275,9 @@ def _signature(theirs: Call) -> inspect.Signature:
 
 
 def _as_jax_has_it(leaf: Any) -> Any:
-    """Types as jax has them, without a warning: 32 bits for 64."""
+    """Types as jax has them, without a warning: 32 bits for 64; numbers only if they fit."""
+    if isinstance(leaf, np.generic | np.ndarray):
+        require(leaf)
     if isinstance(leaf, np.dtype) or (isinstance(leaf, type) and issubclass(leaf, np.generic)):
         return jax.dtypes.canonicalize_dtype(leaf) if np.dtype(leaf).kind in "biufc" else leaf
     return leaf
@@ -293,6 +297,7 @@ def _scalar_type(kind: type) -> Call:
         if np.dtype(kind).kind not in "biufc":
             raise refuse(f"np.{kind.__name__} of a run-time value", "a number", code="D2S021")
         value, dtype = args[0], jax.dtypes.canonicalize_dtype(kind)
+        require_int(value, dtype)
         if np.dtype(kind).kind in "iu" and not is_integer(value) and not value.shape:
             value = to_int(value)
         return origins.as_kind(jnp.asarray(value, dtype), origins.NUMPY)

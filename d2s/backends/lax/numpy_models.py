@@ -50,7 +50,7 @@ class Model:
 
     def like(self, result: Any, label: str) -> Any:
         """A result of jax.numpy's as NumPy gives it; refused if that is something else."""
-        if isinstance(self.error, TypeError | np.exceptions.AxisError):
+        if isinstance(self.error, TypeError | OverflowError | np.exceptions.AxisError):
             raise self.error
         if not self.is_known or self.error is not None:
             return result

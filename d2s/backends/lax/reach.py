@@ -404,7 +404,9 @@ class _Walk:
 def _is_data(value: Any) -> bool:
     """Whether a value is one that can be an input or hold one."""
     code = (types.FunctionType, types.BuiltinFunctionType, type, types.ModuleType)
-    if value is EMPTY or isinstance(value, (*code, str, bytes, type(None), bool)):
+    if value is EMPTY or isinstance(value, code):
+        return False
+    if type(value) in (str, bytes, type(None), bool):  # those of other classes have attributes
         return False
     if isinstance(value, StaticFunction):
         return bool(value.bound)
@@ -415,8 +417,10 @@ def _is_written_cell(place: Place, function: types.FunctionType) -> bool:
     """Whether a function, or one inside it, binds a variable of a function around."""
     if place.name is not None:
         return False
-    index = (function.__closure__ or ()).index(place.owner)
-    return function.__code__.co_freevars[index] in _bound_free_names(function.__code__)
+    # cells are equal when what is in them is; two variables may hold the same
+    pairs = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    name = next(name for name, cell in pairs if cell is place.owner)
+    return name in _bound_free_names(function.__code__)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -17,12 +17,24 @@ import numpy as np
 
 from d2s.backends.lax.dtypes import fits
 from d2s.backends.lax.guards import Guard
-from d2s.backends.lax.keys import Again, Changing, Contents, Itself, Node, Number, Pairs, Static
+from d2s.backends.lax.keys import (
+    Again,
+    Changing,
+    Contents,
+    Itself,
+    Node,
+    Number,
+    Pairs,
+    Static,
+    is_unchanged,
+    states,
+)
 from d2s.backends.lax.levels import is_mark
 from d2s.backends.lax.origins import LEFT, left_kind
 from d2s.backends.lax.places import EMPTY, slot_names
 from d2s.backends.lax.reach import Place
 from d2s.backends.lax.state import ARRAY
+from d2s.backends.lax.widths import narrowed
 from d2s.static import METHODS, StaticFunction
 
 #: the leaves of a call, and the objects that they are in
@@ -111,8 +123,9 @@ class _Writer:
         self._tokens: Iterator[Any] = iter(key)
         self._miss = miss
         self.constants: dict[str, Any] = {"A": ARRAY, "EMPTY": EMPTY, "fits": fits}
-        self.constants["is_number"] = _is_number
+        self.constants |= {"is_number": _is_number, "is_unchanged": is_unchanged}
         self.constants |= {"left": LEFT, "not_left": lambda value: left_kind(value) is None}
+        self.constants["narrowed"] = narrowed
         #: the names of the arguments, and what goes on from there
         self.parameters: list[str] = []
         self.lines: list[str] = []
@@ -180,6 +193,8 @@ class _Writer:
             self._owner(name)
         elif kind in (Static, Number, Itself):
             self._unless(f"{name} is {self._constant(token.value)}")
+            if kind is Static and token.holders:
+                self._unless(f"is_unchanged({self._constant(states(token.holders))})")
         elif kind is Node:
             given = self._given
             self._given = given and issubclass(token.kind, list | tuple | dict | deque)
@@ -191,7 +206,10 @@ class _Writer:
         elif token is np.ndarray:
             self._unless(f"type({name}) is {self._constant(np.ndarray)}")
             self._owner(name)
-            self.leaves.append(name)
+            fitting = self._name()
+            self.lines.append(f" {fitting} = {name} if {name}.itemsize < 8 else narrowed({name})")
+            self._unless(f"{fitting} is not None")
+            self.leaves.append(fitting)
         else:
             raise _NotWorthIt  # under a transformation, or NumPy's scalars
 
@@ -212,6 +230,9 @@ class _Writer:
             self._unless(f"{name} is {self._constant(names)}")
             for n in range(len(names.bound)):
                 self._part(f"{name}.bound[{n}]")
+        elif kind is slice:
+            for part in ("start", "stop", "step"):
+                self._part(f"{name}.{part}")
         elif kind is functools.partial:
             for part in ("func", "args", "keywords"):
                 self._part(f"{name}.{part}")
@@ -229,10 +250,8 @@ class _Writer:
             for n in range(names[0]):
                 self._part(f"{name}[{n}]")
         elif kind is set:
-            if isinstance(names, Pairs):
-                raise _NotWorthIt
             self._owner(name)
-            self._unless(f"{name} == {self._constant(set(names))}")
+            self._keys(name, names)
         elif issubclass(kind, dict):
             self._owner(name)
             self._entries(name, kind, names)
@@ -246,13 +265,18 @@ class _Writer:
         self._value(name)
 
     def _entries(self, name: str, kind: type, keys: Any) -> None:
-        if isinstance(keys, Pairs) or not all(type(key) is str for key in keys):
-            raise _NotWorthIt
-        self._unless(f"tuple({name}) == {self._constant(tuple(keys))}")
+        self._keys(name, keys)
         if kind is defaultdict:
             self._part(f"{name}.default_factory")
         for key in keys:
             self._part(f"{name}[{key!r}]")
+
+    def _keys(self, name: str, keys: Any) -> None:
+        """The keys of a dict or the items of a set, if they are texts: others are not looked at."""
+        if isinstance(keys, Pairs) or not all(type(key) is str for key in keys):
+            raise _NotWorthIt
+        known, kinds = self._constant(tuple(keys)), self._constant((str,) * len(keys))
+        self._unless(f"tuple({name}) == {known} and tuple(map(type, {name})) == {kinds}")
 
     def _attributes(self, name: str, kind: Any, names: tuple[str, ...]) -> None:
         if slot_names(kind):

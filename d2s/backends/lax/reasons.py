@@ -14,6 +14,7 @@ import numpy as np
 from d2s.backends.lax.keys import Changing, Itself, Node, Pairs, Static
 from d2s.backends.lax.levels import is_mark
 from d2s.backends.lax.origins import ARRAY
+from d2s.backends.lax.trees import leaves
 from d2s.static import METHODS, StaticFunction
 
 #: the parts of a key by the names of what they stand for; under no name, the arguments of the call
@@ -68,6 +69,8 @@ def _parts(node: Node) -> Iterable[str]:
     kind, names = node.kind, node.names
     if kind in METHODS:
         return [".__self__"]
+    if kind is slice:
+        return [".start", ".stop", ".step"]
     if kind is functools.partial:
         return [".func", ".args", ".keywords"]
     if is_mark(kind):
@@ -104,6 +107,17 @@ def _positional(function: Callable[..., Any], count: int) -> list[str]:
     names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "args")
     return [*names, *(f"{rest}[{n}]" for n in range(count - len(names)))][:count]
+
+
+def argument_with(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], part: Any
+) -> str:
+    """The argument that is something, or has it in it, for a message."""
+    named = dict(zip(_positional(function, len(args)), args, strict=True)) | kwargs
+    for name, value in named.items():
+        if any(leaf is part for leaf in leaves(value)):
+            return f"the argument {name}"
+    return "an argument"
 
 
 def other_types(before: tuple[str, ...], now: tuple[str, ...], names: Sequence[str]) -> str:

@@ -47,6 +47,7 @@ MAX_DEPTH = 120
 #: primitives whose results come out of graphs of their own
 _BLOCKS = ("cond", "while", "scan", "bounded_while")
 
+
 class NotInGraph(AttributeError):
     """An attribute that a value has in plain Python, or may have, and its tracer has not."""
 

@@ -38,6 +38,7 @@ from d2s.backends.lax.texts import Text
 from d2s.backends.lax.trees import children, leaves
 from d2s.backends.lax.twins import Change, Twins, slot_of
 from d2s.backends.lax.watch import Watch
+from d2s.backends.lax.widths import narrowed
 from d2s.errors import StagingError
 from d2s.static import method
 
@@ -109,7 +110,11 @@ class Results:
         number = self._twins.number(value)
         if number is not None:
             return lambda call: call.owners[number]
-        if isinstance(value, jax.Array) or (is_dynamic(value) and type(value) not in NUMBERS):
+        if isinstance(value, np.ndarray | np.generic) and is_dynamic(value):
+            if narrowed(value) is None:  # it is known, and no output of a graph could hold it
+                return lambda call: value.copy()
+            return self._out(value)
+        if isinstance(value, jax.Array):
             return self._out(value)
         if value is None or type(value) in NUMBERS or type(value) is str or is_symbolic(value):
             return lambda call: value

@@ -20,7 +20,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from d2s.backends.lax import sites
+from d2s.backends.lax import sites, widths
 from d2s.backends.lax.dtypes import fits, is_dynamic
 from d2s.backends.lax.edge import Constant, Donated, Wanted
 from d2s.backends.lax.keys import (
@@ -43,7 +43,8 @@ from d2s.libraries import is_library_class
 from d2s.specs import Spec
 from d2s.static import BoundStatic, StaticFunction
 
-_ATOMS = (str, bytes, bool, type(None), enum.Enum, range, slice, np.dtype)
+_ATOMS = (str, bytes, bool, type(None), enum.Enum, range, np.dtype)
+_IMMUTABLE = (int, float, complex, tuple, frozenset)
 _FUNCTIONS = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType)
 
 
@@ -124,7 +125,8 @@ class Taken:
     def _constant(self, value: Any, given: bool) -> None:
         """A static argument; the graph belongs to its value."""
         try:
-            hash(value.value)
+            if type(value.value) is not slice:  # it has a hash from Python 3.12 on
+                hash(value.value)
         except TypeError:
             raise StagingError(
                 f"the argument {value.name} is static, and {a(type(value.value))} has no hash by "
@@ -160,11 +162,15 @@ class Taken:
 
     def _opaque(self, value: Any, given: bool) -> None:
         if not given:
-            self.key.append(Itself(value))
+            # a number or tuple of a class of the user's may have attributes, which can change
+            token = Static(value) if isinstance(value, _IMMUTABLE) else None
+            self.key.append(Itself(value) if token is None or not token.holders else token)
             return
         try:
             if isinstance(value, Iterator) and not isinstance(value, io.IOBase):
                 raise TypeError("an iterator is used up while the graph is built")
+            if type(value) is not slice:
+                hash(value)
             self.key.append(Static(value))
         except TypeError:
             raise StagingError(
@@ -179,7 +185,8 @@ class Taken:
         if not is_dynamic(value):
             self._opaque(value, given)
         elif given:
-            self._leaf(value, given)
+            self.leaves.append(widths.taken(value))
+            self.key.append(np.generic)
         else:
             self._contents(np.asarray(value), value)
 
@@ -188,7 +195,7 @@ class Taken:
             self._opaque(value, given)
         elif self._owner(value):
             if given:
-                self.leaves.append(value)
+                self.leaves.append(widths.taken(value))
                 self.key.append(np.ndarray)
             else:
                 self._contents(value, value)
@@ -207,6 +214,15 @@ class Taken:
             self.key.append(Node(deque, (len(value), value.maxlen)))
             for part in value:
                 self.take(part, given)
+
+    def _slice(self, value: Any, given: bool) -> None:
+        """Its bounds are constants, which the shape of what it selects depends on, or arrays."""
+        self.key.append(Node(slice, None))
+        for part in (value.start, value.stop, value.step):
+            if isinstance(part, jax.Array):
+                self.take(part, given)
+            else:
+                self._atom(part, given)
 
     def _tuple(self, value: Any, given: bool) -> None:
         self.key.append(Node(type(value), len(value)))
@@ -237,7 +253,8 @@ class Taken:
             for item in value:
                 self.take(item, False)
         else:
-            self.key.append(Node(set, list(value), frozenset(map(exact_key, value))))
+            # a program can see the order of a set, which an equal one need not have
+            self.key.append(Node(set, list(value), tuple(map(exact_key, value))))
 
     def _specification(self, value: Any, given: bool) -> None:
         """Where a function is looked at, specifications have become those of jax."""
@@ -265,8 +282,12 @@ class Taken:
             hash(value)
         except TypeError:
             self._instance(value, given)
-        else:
-            self.key.append(Static(value))
+            return
+        token = Static(value)
+        if token.is_frozen():
+            self.key.append(token)
+        else:  # something that can change is in it
+            self._instance(value, given)
 
     def _instance(self, value: Any, given: bool) -> None:
         self._record(value, False)
@@ -383,6 +404,7 @@ def _how(kind: Any, value: Any) -> Any:
     exactly = {
         list: Taken._list,
         tuple: Taken._tuple,
+        slice: Taken._slice,
         dict: Taken._dict,
         OrderedDict: Taken._dict,
         defaultdict: Taken._dict,

@@ -86,6 +86,8 @@ class Twins:
         kind = type(token)
         if kind is type:
             leaf = origins.made(next(self._leaves), token if token in NUMBERS else origins.ARRAY)
+            if token is not origins.ARRAY:
+                aliases.plain_argument(token)
             if token is np.ndarray:
                 self.copies.append(aliases.argument(leaf))
             return leaf
@@ -112,6 +114,8 @@ class Twins:
             return tuple(self._parts(names))
         if kind in METHODS:
             return method(names, self._parts(1)[0])
+        if kind is slice:
+            return slice(*self._parts(3))
         if kind is functools.partial:
             function, args, keywords = self._parts(3)
             return functools.partial(function, *args, **keywords)

@@ -9,9 +9,11 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from d2s.backends.lax.keys import exact_key
 from d2s.backends.lax.sites import here
+from d2s.backends.lax.widths import narrowed, refusal
 from d2s.deploy.trees import Json, made
 from d2s.errors import Error, a
 from d2s.specs import Spec
@@ -193,6 +195,8 @@ class Wanted:
                 return jnp.asarray(value, self.dtype)
             except OverflowError:
                 raise self._unfit(label, f"{value}, which {self.dtype} cannot hold") from None
+        if isinstance(value, np.ndarray | np.generic) and narrowed(value) is None:
+            raise refusal(value, label, here())
         try:
             return jnp.asarray(value)
         except (TypeError, ValueError):

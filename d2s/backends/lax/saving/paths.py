@@ -144,6 +144,8 @@ class _Reader:
             self._parts(spot, range(len(names.bound)))
         elif kind is types.MethodType:
             self._parts(spot, ["__self__"])
+        elif kind is slice:
+            self._parts(spot, ["start", "stop", "step"])
         elif kind is functools.partial:
             self._parts(spot, ["func", "args", "keywords"])
         elif issubclass(kind, tuple):
