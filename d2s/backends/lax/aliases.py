@@ -22,7 +22,7 @@ from jax.extend.core import take_current_trace
 
 from d2s.backends.lax import channels, sites
 from d2s.backends.lax.holders import is_alone, is_forgotten, names_of
-from d2s.backends.lax.links import VIEWS, as_outside, bases, is_spent, kin
+from d2s.backends.lax.links import as_outside, bases, is_spent, is_view, kin
 from d2s.errors import Site, StagingError
 
 
@@ -191,8 +191,9 @@ def check_views(outs: list[Any]) -> None:
             if n >= count and any(_view_of(one) in views for one in equation.in_tracers):
                 refuse_alias(_state.sites.get(id(array)))
             operand = equation.in_tracers[0] if equation.in_tracers else None
-            is_view = n < count and equation.primitive.name in VIEWS and _is_array(equation)
-            if is_view and (as_outside(operand) is array or _view_of(operand) in views):
+            viewed = n < count and operand is not None and _is_array(equation)
+            viewed = viewed and is_view(equation, equation.outvars[0].aval)
+            if viewed and (as_outside(operand) is array or _view_of(operand) in views):
                 views.add(id(equation))
         if any(_view_of(out) in views for out in outs):
             refuse_alias(_state.sites.get(id(array)))

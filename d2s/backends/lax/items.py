@@ -58,9 +58,20 @@ class Items:
         if isinstance(container, np.ndarray):
             if not has_traced(key):
                 return container[key]
+            if not is_dynamic(container):
+                raise needs_position(f"an item of a NumPy array of {container.dtype}")
             container = jnp.asarray(container)
         container, key = _behind_windows(container, key)
         return container[_arrays_for_lists(key)]
+
+
+def needs_position(what: str) -> StagingError:
+    return StagingError(
+        f"{what} at run-time positions",
+        code="D2S020",
+        site=sites.where(),
+        fix="Python numbers as positions, or an array of numbers (jnp.arange, jnp.meshgrid)",
+    )
 
 
 def items(container: Any) -> Any:

@@ -10,7 +10,9 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from d2s.backends.lax import channels, sites
+import numpy as np
+
+from d2s.backends.lax import aliases, channels, sites
 from d2s.backends.lax.dtypes import NUMBERS
 from d2s.backends.lax.origins import ARRAY, NUMPY, kind_of
 from d2s.backends.lax.provenance import needing
@@ -118,6 +120,8 @@ def attribute(lookup: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
             text, kind = str(error), kind_of(value)
         if kind is None or hasattr(kind, name):
             raise NotInGraph(text)
+        if kind is ARRAY and aliases.has_numpy_arguments() and hasattr(np.ndarray, name):
+            raise NotInGraph(text)  # it may be an array of NumPy's
         raise missing(kind, name)
 
     return find

@@ -20,7 +20,10 @@ from jax.extend.core import Var
 from d2s.backends.lax.appended import is_row
 
 #: operations whose results are views in NumPy
-VIEWS = ("slice", "squeeze", "reshape", "transpose", "dynamic_slice", "rev", "expand_dims")
+VIEWS = (
+    *("slice", "squeeze", "reshape", "transpose", "dynamic_slice", "rev", "expand_dims"),
+    *("real", "imag", "bitcast_convert_type"),
+)
 
 _ARRAYS = (jax.core.Tracer, jax.Array, np.ndarray)
 _Partners = dict[int, "weakref.ref[Any]"]
@@ -45,6 +48,12 @@ def link(one: Any, other: Any) -> None:
     if one is not other and isinstance(one, _ARRAYS) and isinstance(other, _ARRAYS):
         _partners(one)[id(other)] = weakref.ref(other)
         _partners(other)[id(one)] = weakref.ref(one)
+
+
+def link_view(view: Any, array: Any) -> None:
+    """An array is, or may be, a view of another, and of whatever that may be."""
+    for one in kin(array).every:
+        link(view, one)
 
 
 def _partners(array: Any) -> _Partners:
@@ -73,6 +82,9 @@ def kin(array: Any) -> Kin:
     if not isinstance(array, _ARRAYS):
         return Kin([], [])
     roots = [array, *bases(array)]
+    outside = as_outside(array)
+    if outside is not array:  # a branch or loop that gives an array of the graph around it
+        roots += [outside, *bases(outside)]
     every = {id(one): one for root in roots for one in (root, *_linked(root))}
     return Kin(roots, list(every.values()))
 
@@ -121,11 +133,14 @@ def _viewed(array: Any) -> Any:
     made_by: Any = getattr(type(array), "parent", None) and array.parent
     if made_by is None or is_row(array):
         return None
+    return as_outside(made_by.in_tracers[0]) if is_view(made_by, array) else None
+
+
+def is_view(made_by: Any, made: Any) -> bool:
+    """Whether an equation makes what is a view in NumPy."""
     name = made_by.primitive.name
-    is_reshape = name == "broadcast_in_dim" and array.size == made_by.in_tracers[0].size
-    if name not in VIEWS and not is_reshape:
-        return None
-    return as_outside(made_by.in_tracers[0])
+    is_reshape = name == "broadcast_in_dim" and made.size == made_by.in_tracers[0].size
+    return name in VIEWS or is_reshape
 
 
 def as_outside(tracer: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Every change that d2s makes to JAX when it is imported.
+"""Every change that d2s makes to JAX, and to NumPy, when it is imported.
 
 Run-time values are JAX's tracers, and their class decides what Python's operators do with them.
 What plain Python does otherwise with a value is put right here, and only while d2s builds a graph:
@@ -8,13 +8,16 @@ mapped over lanes is put right everywhere: nobody can tell, but by programs that
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import jax
+import numpy as np
 
-from d2s.backends.lax import answers, arithmetic, constants, items, kinds
+from d2s.backends.lax import answers, arithmetic, channels, constants, items, kinds
 from d2s.backends.lax.bounded import asking
+from d2s.backends.lax.casts import refuse
 from d2s.items import AUGMENTED
 
 _Tracer: Any = jax.core.Tracer
@@ -33,8 +36,31 @@ def install() -> None:
     answers.install(_Tracer)
     # a handler of the user's knows what Python says of an attribute that is not there
     _Tracer.__getattr__ = kinds.attribute(_Tracer.__getattr__)
+    _Tracer.flat = property(functools.partial(_flat, _Tracer.flat.fget))
+    # `np.mgrid` takes the error about a run-time value for one about its own key
+    for grid in (np.mgrid, np.ogrid):
+        kind: Any = type(grid)
+        kind.__getitem__ = _known_key(kind.__getitem__)
     constants.install()
     asking.install()
+
+
+def _known_key(get: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def item(grid: Any, key: Any) -> Any:
+        if channels.current() is not None and items.has_traced(key):
+            raise channels.refuse(items.needs_position("a grid of NumPy's"))
+        return get(grid, key)
+
+    return item
+
+
+def _flat(get: Callable[[Any], Any], array: Any) -> Any:
+    """JAX has no `x.flat` and says so, in an error that a handler of the user's could catch."""
+    if channels.current() is not None:
+        raise channels.refuse(
+            refuse("x.flat of a run-time value", "x.reshape(-1), or x.ravel()", code="D2S021")
+        )
+    return get(array)
 
 
 def _in_place(change: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
