@@ -42,6 +42,8 @@ class _Spent(threading.local):
         self.arguments: dict[int, Any] = {}
         #: the classes of arguments that are Python numbers, or NumPy's arrays and scalars
         self.plain: set[type] = set()
+        #: plain Python has made an array of NumPy's from run-time values
+        self.makes_numpy = False
 
 
 _state = _Spent()
@@ -73,7 +75,7 @@ def spend(array: Any, by_rows: bool = False, in_piece: bool = False) -> None:
     `by_rows` says that a loop over its rows did it, each row in its own trip; `in_piece` that a
     piece of the graph did it, and names of other arrays were looked for there.
     """
-    every = kin(array).every
+    every = kin(array, is_written=True).every
     if any(_state.arguments.get(id(one)) is one for one in every):
         raise StagingError(
             "an argument that is a NumPy array is written; the caller's array would not change",
@@ -155,13 +157,25 @@ def changed_view(array: Any) -> None:
         _state.views[id(base)] = (base, sites.where())
 
 
+def is_argument(array: Any) -> bool:
+    """Whether an array is an argument that is a NumPy array outside."""
+    return _state.arguments.get(id(array)) is array
+
+
+def numpy_made() -> None:
+    """An array of the graph is NumPy's in plain Python."""
+    _state.makes_numpy = True
+
+
 def may_be_numpy(array: Any) -> bool:
     """Whether a run-time value may be, in plain Python, a NumPy array that is changed in place.
 
-    It may in every function that is called with one: arrays that jax makes there cannot be told
-    from NumPy's.
+    It may in every function that is called with one, or has computed one: arrays that jax makes
+    there cannot be told from NumPy's.
     """
-    return bool(_state.arguments) and (bool(array.shape) or id(array) in _state.arguments)
+    if is_argument(array):
+        return True
+    return bool(array.shape) and bool(_state.arguments or _state.makes_numpy)
 
 
 def _is_iterated(array: Any) -> bool:

@@ -120,7 +120,7 @@ def attribute(lookup: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
             text, kind = str(error), kind_of(value)
         if kind is None or hasattr(kind, name):
             raise NotInGraph(text)
-        if kind is ARRAY and aliases.has_numpy_arguments() and hasattr(np.ndarray, name):
+        if kind is ARRAY and aliases.may_be_numpy(value) and hasattr(np.ndarray, name):
             raise NotInGraph(text)  # it may be an array of NumPy's
         raise missing(kind, name)
 

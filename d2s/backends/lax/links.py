@@ -78,10 +78,10 @@ class Kin:
     every: list[Any]
 
 
-def kin(array: Any) -> Kin:
+def kin(array: Any, is_written: bool = False) -> Kin:
     if not isinstance(array, _ARRAYS):
         return Kin([], [])
-    roots = [array, *bases(array)]
+    roots = [array, *bases(array, is_written)]
     outside = as_outside(array)
     if outside is not array:  # a branch or loop that gives an array of the graph around it
         roots += [outside, *bases(outside)]
@@ -114,12 +114,21 @@ def link_ways(values: list[Any], ways: list[list[Kin]]) -> None:
                 link(value, array)
 
 
-def bases(array: Any) -> list[Any]:
-    """The arrays that NumPy's array would be a view of."""
+def bases(array: Any, is_written: bool = False) -> list[Any]:
+    """The arrays that NumPy's array would be a view of.
+
+    `is_written` says that something is written into it, which no element of an array lets anybody
+    do: without dimensions, it is a view like ``x[..., 0]``.
+    """
     if isinstance(array, np.ndarray):
-        return [array.base] if isinstance(array.base, np.ndarray) else []
+        base: Any = array.base
+        while base is not None and not isinstance(base, np.ndarray):
+            base = getattr(base, "base", None)  # `as_strided` puts an object in between
+        return [] if base is None else [base]
     found: list[Any] = []
-    if not isinstance(array, jax.core.Tracer) or is_spent(array) or not array.shape:
+    if not isinstance(array, jax.core.Tracer) or is_spent(array):
+        return found
+    if not (array.shape or is_written):
         return found  # an element is a number, not a view
     while True:
         array = _viewed(array)

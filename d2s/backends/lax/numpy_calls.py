@@ -199,6 +199,7 @@ def _jax(
     _require_ints(plain, name, (args, kwargs), result)
     result = map_leaves(lambda leaf: origins.made(leaf, kind), result)
     model.link_views(result)
+    aliases.numpy_made()
     return result
 
 
@@ -417,14 +418,32 @@ def _of_tracer(function: Any, call: Call, array: Any, *args: Any, **kwargs: Any)
 
 def _of_numpy(function: Any, name: str, array: Any, *args: Any, **kwargs: Any) -> Any:
     """A method of an array, which is NumPy's where the arguments of the static function are."""
-    if not (is_traced(array) and aliases.has_numpy_arguments()):
+    if not (is_traced(array) and aliases.may_be_numpy(array)):
         return function(array, *args, **kwargs)
     if name == "byteswap":
         what = "x.byteswap(), which depends on how many bits NumPy's numbers had"
         raise refuse(what, "the bytes outside the static function", code="D2S021")
     theirs = function if name in _AS_METHODS else counterpart(name) or function
     plain, label = getattr(np.ndarray, name), f"ndarray.{name}"
-    return _jax(plain, label, theirs, (array, *args), kwargs, origins.ARRAY)
+    result = _jax(plain, label, theirs, (array, *args), kwargs, origins.ARRAY)
+    if not aliases.is_argument(array):
+        _refuse_doubt(name, function, (array, *args), kwargs, result)
+    return result
+
+
+def _refuse_doubt(name: str, function: Call, args: Any, kwargs: Any, result: Any) -> None:
+    """Refuse a method whose result has another dtype if the array is one of JAX's after all."""
+    try:
+        other = jax.eval_shape(lambda: function(*args, **kwargs))
+    except (TypeError, ValueError, NotImplementedError):
+        return  # a program that calls it like this has an array of NumPy's
+    pairs = zip(jax.tree.leaves(other), jax.tree.leaves(result), strict=False)
+    if any(one.dtype != getattr(two, "dtype", one.dtype) for one, two in pairs):
+        raise refuse(
+            f"x.{name}() gives another dtype for an array of NumPy's than for one of JAX's",
+            f"np.{name}(x), jnp.{name}(x), or .astype(...) before it",
+            code="D2S021",
+        )
 
 
 #: methods that are called otherwise than the functions of the same name

@@ -25,6 +25,10 @@ def meet(one: Any, other: Any) -> None:
     """Two operands of which one is an array: a Python integer must fit into NumPy's."""
     pairs = [(a, b) for a, b in ((one, other), (other, one)) if isinstance(b, _ARRAYS)]
     for number, array in pairs:
+        # a scalar of NumPy's that is an argument cannot be told from an array of JAX's
+        doubtful = aliases.has_numpy_arguments() or origins.kind_of(number) is not origins.ARRAY
+        if isinstance(array, np.ndarray) and doubtful:
+            aliases.numpy_made()
         if isinstance(array, np.ndarray | np.generic) or aliases.has_numpy_arguments():
             require_int(number, array.dtype)
 
