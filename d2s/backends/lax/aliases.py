@@ -22,7 +22,7 @@ from jax.extend.core import take_current_trace
 
 from d2s.backends.lax import channels, sites
 from d2s.backends.lax.holders import is_alone, is_forgotten, names_of
-from d2s.backends.lax.links import VIEWS, as_outside, bases, is_spent, kin
+from d2s.backends.lax.links import as_outside, bases, is_spent, is_view, kin
 from d2s.errors import Site, StagingError
 
 
@@ -42,6 +42,8 @@ class _Spent(threading.local):
         self.arguments: dict[int, Any] = {}
         #: the classes of arguments that are Python numbers, or NumPy's arrays and scalars
         self.plain: set[type] = set()
+        #: plain Python has made an array of NumPy's from run-time values
+        self.makes_numpy = False
 
 
 _state = _Spent()
@@ -73,7 +75,7 @@ def spend(array: Any, by_rows: bool = False, in_piece: bool = False) -> None:
     `by_rows` says that a loop over its rows did it, each row in its own trip; `in_piece` that a
     piece of the graph did it, and names of other arrays were looked for there.
     """
-    every = kin(array).every
+    every = kin(array, is_written=True).every
     if any(_state.arguments.get(id(one)) is one for one in every):
         raise StagingError(
             "an argument that is a NumPy array is written; the caller's array would not change",
@@ -155,13 +157,25 @@ def changed_view(array: Any) -> None:
         _state.views[id(base)] = (base, sites.where())
 
 
+def is_argument(array: Any) -> bool:
+    """Whether an array is an argument that is a NumPy array outside."""
+    return _state.arguments.get(id(array)) is array
+
+
+def numpy_made() -> None:
+    """An array of the graph is NumPy's in plain Python."""
+    _state.makes_numpy = True
+
+
 def may_be_numpy(array: Any) -> bool:
     """Whether a run-time value may be, in plain Python, a NumPy array that is changed in place.
 
-    It may in every function that is called with one: arrays that jax makes there cannot be told
-    from NumPy's.
+    It may in every function that is called with one, or has computed one: arrays that jax makes
+    there cannot be told from NumPy's.
     """
-    return bool(_state.arguments) and (bool(array.shape) or id(array) in _state.arguments)
+    if is_argument(array):
+        return True
+    return bool(array.shape) and bool(_state.arguments or _state.makes_numpy)
 
 
 def _is_iterated(array: Any) -> bool:
@@ -191,8 +205,9 @@ def check_views(outs: list[Any]) -> None:
             if n >= count and any(_view_of(one) in views for one in equation.in_tracers):
                 refuse_alias(_state.sites.get(id(array)))
             operand = equation.in_tracers[0] if equation.in_tracers else None
-            is_view = n < count and equation.primitive.name in VIEWS and _is_array(equation)
-            if is_view and (as_outside(operand) is array or _view_of(operand) in views):
+            viewed = n < count and operand is not None and _is_array(equation)
+            viewed = viewed and is_view(equation, equation.outvars[0].aval)
+            if viewed and (as_outside(operand) is array or _view_of(operand) in views):
                 views.add(id(equation))
         if any(_view_of(out) in views for out in outs):
             refuse_alias(_state.sites.get(id(array)))

@@ -25,9 +25,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from d2s.backends.lax import channels, origins, sites
+from d2s.backends.lax import channels, operands, origins, sites
 from d2s.backends.lax.casts import fail_where, is_integer, refuse, to_float, weak
-from d2s.backends.lax.operands import require_fitting
 from d2s.backends.lax.origins import ARRAY, NUMPY, PYTHON, PYTHON_KINDS
 from d2s.backends.lax.provenance import needing
 from d2s.backends.lax.questions import is_of_jax
@@ -102,7 +101,7 @@ def _unary(op: Operator, own: Operator) -> Operator:
 def _apply(op: Operator, one: Any, other: Any, own: Operator) -> Any:
     kinds = _number_kind(one), _number_kind(other)
     if ARRAY in kinds or NUMPY in kinds:
-        require_fitting(one, other)
+        operands.meet(one, other)
     if ARRAY in kinds:
         return own(one, other)
     if NUMPY in kinds:

@@ -147,6 +147,7 @@ def _call(
         results.note_choices(channels.root().choices)
         if type(value) is tuple and list(map(id, value)) == list(map(id, results.outs)):
             build = all_leaves
+        aliases.refuse_held(results.outs)
         aliases.check_views(results.outs)
         aliases.refuse_held(slot.get() for slot in twins.places())
         refuse_kept({id(v): parts for v, parts in outside.reached_from()}, outside.reached())

@@ -47,9 +47,8 @@ def require(value: Any) -> None:
     Floats are rounded in plain JAX, too, up to infinity: where all arguments are jax arrays, that
     is what the program does.
     """
-    if widths.narrowed(value) is not None:
-        return
-    if value.dtype.kind in "iu" or aliases.has_plain_arguments():
+    matters = value.dtype.kind in "iu" or aliases.has_plain_arguments()
+    if matters and widths.narrowed(value) is None:
         raise channels.refuse(widths.refusal(value, "a NumPy value", sites.where()))
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from d2s.backends.lax import aliases, branches, channels, origins, sites
 from d2s.backends.lax.after_failure import select
 from d2s.backends.lax.dtypes import NUMBERS, Mismatch, cast, is_dynamic, is_symbolic, type_of
-from d2s.backends.lax.links import kin, link_ways
+from d2s.backends.lax.links import kin, link_view, link_ways
 from d2s.backends.lax.regions import is_traced
 from d2s.backends.lax.watch import changes
 from d2s.errors import SliceLength, StagingError
@@ -58,9 +58,27 @@ class Items:
         if isinstance(container, np.ndarray):
             if not has_traced(key):
                 return container[key]
-            container = jnp.asarray(container)
-        container, key = _behind_windows(container, key)
-        return container[_arrays_for_lists(key)]
+            if not is_dynamic(container):
+                raise needs_position(f"an item of a NumPy array of {container.dtype}")
+            found = _item(jnp.asarray(container), key)
+            if not is_copy(container, key):
+                link_view(found, container)
+            return found
+        return _item(container, key)
+
+
+def needs_position(what: str) -> StagingError:
+    return StagingError(
+        f"{what} at run-time positions",
+        code="D2S020",
+        site=sites.where(),
+        fix="Python numbers as positions, or an array of numbers (jnp.arange, jnp.meshgrid)",
+    )
+
+
+def _item(array: Any, key: Any) -> Any:
+    array, key = _behind_windows(array, key)
+    return array[_arrays_for_lists(key)]
 
 
 def items(container: Any) -> Any:

@@ -20,7 +20,10 @@ from jax.extend.core import Var
 from d2s.backends.lax.appended import is_row
 
 #: operations whose results are views in NumPy
-VIEWS = ("slice", "squeeze", "reshape", "transpose", "dynamic_slice", "rev", "expand_dims")
+VIEWS = (
+    *("slice", "squeeze", "reshape", "transpose", "dynamic_slice", "rev", "expand_dims"),
+    *("real", "imag", "bitcast_convert_type"),
+)
 
 _ARRAYS = (jax.core.Tracer, jax.Array, np.ndarray)
 _Partners = dict[int, "weakref.ref[Any]"]
@@ -47,6 +50,12 @@ def link(one: Any, other: Any) -> None:
         _partners(other)[id(one)] = weakref.ref(one)
 
 
+def link_view(view: Any, array: Any) -> None:
+    """An array is, or may be, a view of another, and of whatever that may be."""
+    for one in kin(array).every:
+        link(view, one)
+
+
 def _partners(array: Any) -> _Partners:
     table, key = _table.partners, id(array)
     if key not in table:
@@ -69,10 +78,13 @@ class Kin:
     every: list[Any]
 
 
-def kin(array: Any) -> Kin:
+def kin(array: Any, is_written: bool = False) -> Kin:
     if not isinstance(array, _ARRAYS):
         return Kin([], [])
-    roots = [array, *bases(array)]
+    roots = [array, *bases(array, is_written)]
+    outside = as_outside(array)
+    if outside is not array:  # a branch or loop that gives an array of the graph around it
+        roots += [outside, *bases(outside)]
     every = {id(one): one for root in roots for one in (root, *_linked(root))}
     return Kin(roots, list(every.values()))
 
@@ -102,12 +114,21 @@ def link_ways(values: list[Any], ways: list[list[Kin]]) -> None:
                 link(value, array)
 
 
-def bases(array: Any) -> list[Any]:
-    """The arrays that NumPy's array would be a view of."""
+def bases(array: Any, is_written: bool = False) -> list[Any]:
+    """The arrays that NumPy's array would be a view of.
+
+    `is_written` says that something is written into it, which no element of an array lets anybody
+    do: without dimensions, it is a view like ``x[..., 0]``.
+    """
     if isinstance(array, np.ndarray):
-        return [array.base] if isinstance(array.base, np.ndarray) else []
+        base: Any = array.base
+        while base is not None and not isinstance(base, np.ndarray):
+            base = getattr(base, "base", None)  # `as_strided` puts an object in between
+        return [] if base is None else [base]
     found: list[Any] = []
-    if not isinstance(array, jax.core.Tracer) or is_spent(array) or not array.shape:
+    if not isinstance(array, jax.core.Tracer) or is_spent(array):
+        return found
+    if not (array.shape or is_written):
         return found  # an element is a number, not a view
     while True:
         array = _viewed(array)
@@ -121,11 +142,14 @@ def _viewed(array: Any) -> Any:
     made_by: Any = getattr(type(array), "parent", None) and array.parent
     if made_by is None or is_row(array):
         return None
+    return as_outside(made_by.in_tracers[0]) if is_view(made_by, array) else None
+
+
+def is_view(made_by: Any, made: Any) -> bool:
+    """Whether an equation makes what is a view in NumPy."""
     name = made_by.primitive.name
-    is_reshape = name == "broadcast_in_dim" and array.size == made_by.in_tracers[0].size
-    if name not in VIEWS and not is_reshape:
-        return None
-    return as_outside(made_by.in_tracers[0])
+    is_reshape = name == "broadcast_in_dim" and made.size == made_by.in_tracers[0].size
+    return name in VIEWS or is_reshape
 
 
 def as_outside(tracer: Any) -> Any:

@@ -15,9 +15,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from d2s.backends.lax import origins
+from d2s.backends.lax import aliases, origins
 from d2s.backends.lax.casts import (
-    fail_where,
     has_tracer,
     is_integer,
     refuse,
@@ -26,10 +25,11 @@ from d2s.backends.lax.casts import (
     weak,
 )
 from d2s.backends.lax.constants import require
-from d2s.backends.lax.numpy_models import Model
+from d2s.backends.lax.numpy_models import Model, widened
+from d2s.backends.lax.numpy_own import OWN, fail_like_numpy
 from d2s.backends.lax.operands import require_int
 from d2s.backends.lax.regions import is_traced, is_tracer_error
-from d2s.backends.lax.trees import map_leaves
+from d2s.backends.lax.trees import leaves, map_leaves
 from d2s.errors import Error, StagingError
 
 Call = Callable[..., Any]
@@ -100,32 +100,6 @@ _HOW: dict[str, frozenset[str]] = {
     "zeros_like": frozenset({"subok", "order"}),
 }
 
-_SINGULAR = np.linalg.LinAlgError("Singular matrix")
-_NOT_DEFINITE = np.linalg.LinAlgError("Matrix is not positive definite")
-
-#: where NumPy raises, jax.numpy gives numbers that are none
-_FAILS = {
-    "linalg.inv": _SINGULAR,
-    "linalg.solve": _SINGULAR,
-    "linalg.tensorinv": _SINGULAR,
-    "linalg.tensorsolve": _SINGULAR,
-    "linalg.cholesky": _NOT_DEFINITE,
-}
-
-
-def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
-    low, high = (min if a_min is None else a_min), (max if a_max is None else a_max)
-    return jnp.clip(a, low, high)
-
-
-def _around(a: Any, decimals: Any = 0) -> Any:
-    if is_integer(a) and type(decimals) is int and decimals >= 0:
-        return jnp.asarray(a)
-    return jnp.round(a, decimals)
-
-
-_OWN: dict[str, Call] = {"clip": _clip, "round": _around, "around": _around}
-
 
 def _names() -> dict[Any, str]:
     """NumPy's functions, by themselves: `sum`, `linalg.norm`."""
@@ -147,8 +121,8 @@ NAMES = _names()
 
 def counterpart(name: str) -> Call | None:
     """The function of jax.numpy that does the same."""
-    if name in _OWN or name in _ALIASES:
-        return _OWN.get(name) or _ALIASES[name]
+    if name in OWN or name in _ALIASES:
+        return OWN.get(name) or _ALIASES[name]
     head, _, tail = name.rpartition(".")
     module = {prefix.rstrip("."): theirs for _, theirs, prefix in _MODULES}[head]
     return getattr(module, tail, None)
@@ -194,32 +168,86 @@ def _call(function: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
     return _jax(function, name, theirs, args, kwargs)
 
 
-def _jax(plain: Any, name: str, theirs: Call, args: tuple[Any, ...], kwargs: Any) -> Any:
+def _jax(
+    plain: Any,
+    name: str,
+    theirs: Call,
+    args: tuple[Any, ...],
+    kwargs: Any,
+    kind: Any = origins.NUMPY,
+) -> Any:
     """Call a function of jax.numpy as NumPy's is called; what it does not do is refused."""
     label = f"np.{name}"
+    args, kwargs = _out_by_name(plain, args, kwargs)
     if kwargs.get("out") is not None:
         what = f"{label} with `out=`, an array to be changed in place"
         raise refuse(what, f"x = {label}(...)", code="D2S024")
-    model = Model(plain, args, kwargs)
+    if kwargs.get("overwrite_input") or (name == "nan_to_num" and kwargs.get("copy") is False):
+        what = f"{label} that changes its argument in place"
+        raise refuse(what, f"x = {label}(x)", code="D2S024")
+    model = Model(plain, name, args, kwargs)
     ignored = _HOW.get(name, frozenset())
     kwargs = {k: v for k, v in kwargs.items() if k not in ignored and not _is_default(k, v)}
     args, kwargs = map_leaves(_as_jax_has_it, (args, kwargs))
+    result = _called(theirs, args, kwargs, model, name)
+    wider = model.wider(result)
+    if wider is not None:
+        args, kwargs = map_leaves(lambda leaf: widened(leaf, wider), (args, kwargs))
+        result = _called(theirs, args, kwargs, model, name)
+    fail_like_numpy(name, args, kwargs, result)
+    result = model.like(result, label)
+    _require_ints(plain, name, (args, kwargs), result)
+    result = map_leaves(lambda leaf: origins.made(leaf, kind), result)
+    model.link_views(result)
+    aliases.numpy_made()
+    return result
+
+
+def _called(theirs: Call, args: Any, kwargs: Any, model: Model, name: str) -> Any:
     try:
         args, kwargs = _arrays(theirs, args, kwargs)
-        result = theirs(*args, **kwargs)
+        return theirs(*args, **kwargs)
     except (TypeError, ValueError, IndexError, NotImplementedError) as error:
         if isinstance(error, Error):
             raise
         if is_tracer_error(error) or "concrete value" in str(error):
-            raise _needs_values(label, name) from error
+            raise _needs_values(f"np.{name}", name) from error
         model.fail()
         first = str(error).partition("\n")[0]
-        what = f"{label} with arguments that jax.numpy does not take ({first})"
+        what = f"np.{name} with arguments that jax.numpy does not take ({first})"
         raise refuse(what, f"jnp.{name} as it is documented", code="D2S021") from error
-    if name in _FAILS:
-        _fail_like_numpy(_FAILS[name], args, result)
-    result = model.like(result, label)
-    return map_leaves(lambda leaf: origins.made(leaf, origins.NUMPY), result)
+
+
+def _out_by_name(plain: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
+    """The arguments of a call with `out`, which NumPy takes by position too, as a keyword."""
+    place = _place_of_out(plain)
+    if place is None or len(args) != place + 1:
+        return args, kwargs
+    return args[:place], {**kwargs, "out": args[place]}
+
+
+@functools.cache
+def _place_of_out(plain: Any) -> int | None:
+    if isinstance(plain, np.ufunc):
+        return int(plain.nin) if plain.nout == 1 else None
+    try:
+        names = list(inspect.signature(plain).parameters)
+    except ValueError:
+        return None
+    return names.index("out") if "out" in names else None
+
+
+#: other functions than the ufuncs in which a Python integer takes the dtype of an array
+_MEETING = ("where", "clip", "full_like", "ndarray.clip")
+
+
+def _require_ints(plain: Any, name: str, given: Any, result: Any) -> None:
+    """Run-time Python integers must fit into the narrow integers that they become."""
+    if isinstance(plain, np.ufunc) or name in _MEETING:
+        for made in leaves(result):
+            for leaf in leaves(given):
+                if isinstance(leaf, jax.core.Tracer) and isinstance(made, jax.core.Tracer):
+                    require_int(leaf, made.dtype)
 
 
 def _needs_values(label: str, name: str) -> StagingError:
@@ -281,13 +309,6 @@ def _as_jax_has_it(leaf: Any) -> Any:
     if isinstance(leaf, np.dtype) or (isinstance(leaf, type) and issubclass(leaf, np.generic)):
         return jax.dtypes.canonicalize_dtype(leaf) if np.dtype(leaf).kind in "biufc" else leaf
     return leaf
-
-
-def _fail_like_numpy(error: Exception, args: tuple[Any, ...], result: Any) -> None:
-    given: Any = True
-    for array in args:
-        given = given & jnp.all(jnp.isfinite(jnp.asarray(array)))
-    fail_where((given & ~jnp.all(jnp.isfinite(result)), type(error)(*error.args)))
 
 
 def _scalar_type(kind: type) -> Call:
@@ -369,6 +390,16 @@ def flatten(array: Any, *args: Any, **kwargs: Any) -> Any:
 _METHODS: dict[str, Call] = {"item": item, "tolist": tolist, "sort": sort, "flatten": flatten}
 
 
+#: methods that the arrays of NumPy and of JAX have in common, by JAX's functions behind them
+_SHARED = {
+    function: name
+    for name in dir(np.ndarray)
+    if not name.startswith("_") and name not in _METHODS
+    for function in [getattr(jax.core.Tracer, name, None)]
+    if callable(function) and callable(getattr(np.ndarray, name))
+}
+
+
 def method_for(function: Any) -> Call | None:
     """What to call instead of a method of arrays, given as the function behind it."""
     name = getattr(function, "__name__", "")
@@ -376,8 +407,44 @@ def method_for(function: Any) -> Call | None:
         for known, call in _METHODS.items():
             if function is getattr(jax.core.Tracer, known, None):
                 return functools.partial(_of_tracer, function, call)
+        if function in _SHARED:
+            return functools.partial(_of_numpy, function, _SHARED[function])
     return None
 
 
 def _of_tracer(function: Any, call: Call, array: Any, *args: Any, **kwargs: Any) -> Any:
     return call(array, *args, **kwargs) if is_traced(array) else function(array, *args, **kwargs)
+
+
+def _of_numpy(function: Any, name: str, array: Any, *args: Any, **kwargs: Any) -> Any:
+    """A method of an array, which is NumPy's where the arguments of the static function are."""
+    if not (is_traced(array) and aliases.may_be_numpy(array)):
+        return function(array, *args, **kwargs)
+    if name == "byteswap":
+        what = "x.byteswap(), which depends on how many bits NumPy's numbers had"
+        raise refuse(what, "the bytes outside the static function", code="D2S021")
+    theirs = function if name in _AS_METHODS else counterpart(name) or function
+    plain, label = getattr(np.ndarray, name), f"ndarray.{name}"
+    result = _jax(plain, label, theirs, (array, *args), kwargs, origins.ARRAY)
+    if not aliases.is_argument(array):
+        _refuse_doubt(name, function, (array, *args), kwargs, result)
+    return result
+
+
+def _refuse_doubt(name: str, function: Call, args: Any, kwargs: Any, result: Any) -> None:
+    """Refuse a method whose result has another dtype if the array is one of JAX's after all."""
+    try:
+        other = jax.eval_shape(lambda: function(*args, **kwargs))
+    except (TypeError, ValueError, NotImplementedError):
+        return  # a program that calls it like this has an array of NumPy's
+    pairs = zip(jax.tree.leaves(other), jax.tree.leaves(result), strict=False)
+    if any(one.dtype != getattr(two, "dtype", one.dtype) for one, two in pairs):
+        raise refuse(
+            f"x.{name}() gives another dtype for an array of NumPy's than for one of JAX's",
+            f"np.{name}(x), jnp.{name}(x), or .astype(...) before it",
+            code="D2S021",
+        )
+
+
+#: methods that are called otherwise than the functions of the same name
+_AS_METHODS = ("reshape", "transpose", "astype", "view", "copy")

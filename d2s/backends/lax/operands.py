@@ -13,17 +13,23 @@ import jax.numpy as jnp
 import numpy as np
 
 from d2s.backends.lax import aliases, channels, origins, sites
-from d2s.backends.lax.casts import fail_where, too_large
+from d2s.backends.lax.casts import fail_where, is_integer, too_large
+from d2s.backends.lax.dtypes import type_of
 from d2s.errors import StagingError
 
 _iinfo: Any = jnp.iinfo
+_ARRAYS = (np.ndarray, np.generic, jax.core.Tracer)
 
 
-def require_fitting(one: Any, other: Any) -> None:
-    """Of two operands, a Python integer must fit into the integers of an array of NumPy's."""
-    for number, array in ((one, other), (other, one)):
-        is_numpy = isinstance(array, np.ndarray | np.generic)
-        if is_numpy or (isinstance(array, jax.core.Tracer) and aliases.has_numpy_arguments()):
+def meet(one: Any, other: Any) -> None:
+    """Two operands of which one is an array: a Python integer must fit into NumPy's."""
+    pairs = [(a, b) for a, b in ((one, other), (other, one)) if isinstance(b, _ARRAYS)]
+    for number, array in pairs:
+        # a scalar of NumPy's that is an argument cannot be told from an array of JAX's
+        doubtful = aliases.has_numpy_arguments() or origins.kind_of(number) is not origins.ARRAY
+        if isinstance(array, np.ndarray) and doubtful:
+            aliases.numpy_made()
+        if isinstance(array, np.ndarray | np.generic) or aliases.has_numpy_arguments():
             require_int(number, array.dtype)
 
 
@@ -41,10 +47,11 @@ def require_int(number: Any, dtype: Any) -> None:
         if not bounds.min <= number <= bounds.max:
             raise channels.refuse(_out_of_bounds(number, np.dtype(dtype).name))
         return
-    if isinstance(number, jax.core.Tracer) and origins.kind_of(number) in (int, None):
-        if not jnp.issubdtype(number.dtype, jnp.integer):
-            return
-        whole = _iinfo(number.dtype)
+    if not isinstance(number, jax.core.Tracer):
+        return
+    kind = type_of(number)
+    if kind.weak and origins.kind_of(number) in (int, None) and is_integer(number):
+        whole = _iinfo(kind.dtype)
         low, high = max(bounds.min, whole.min), min(bounds.max, whole.max)
         if (low, high) != (whole.min, whole.max):
             # the call is computed again with the number itself, if that is an argument

@@ -1,4 +1,4 @@
-"""Every change that d2s makes to JAX when it is imported.
+"""Every change that d2s makes to JAX, and to NumPy, when it is imported.
 
 Run-time values are JAX's tracers, and their class decides what Python's operators do with them.
 What plain Python does otherwise with a value is put right here, and only while d2s builds a graph:
@@ -13,10 +13,21 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import numpy as np
 from jax._src.export.shape_poly import _DimExpr
 
-from d2s.backends.lax import answers, arithmetic, constants, items, kinds, questions, refs
+from d2s.backends.lax import (
+    answers,
+    arithmetic,
+    channels,
+    constants,
+    items,
+    kinds,
+    questions,
+    refs,
+)
 from d2s.backends.lax.bounded import asking
+from d2s.backends.lax.casts import refuse
 from d2s.items import AUGMENTED
 
 _Tracer: Any = jax.core.Tracer
@@ -43,6 +54,11 @@ def install() -> None:
         for name, guard in _GUARDS.items():
             if name in vars(kind):
                 setattr(kind, name, guard(getattr(kind, name)))
+    _Tracer.flat = property(functools.partial(_flat, _Tracer.flat.fget))
+    # `np.mgrid` takes the error about a run-time value for one about its own key
+    for grid in (np.mgrid, np.ogrid):
+        own: Any = type(grid)
+        own.__getitem__ = _known_key(own.__getitem__)
     constants.install()
     asking.install()
     # a reference that the graph has no twin of is not read and written behind its back
@@ -69,6 +85,24 @@ _GUARDS: dict[str, Callable[..., Any]] = {
 
 def _below(kind: Any) -> list[Any]:
     return [one for child in kind.__subclasses__() for one in (child, *_below(child))]
+
+
+def _known_key(get: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def item(grid: Any, key: Any) -> Any:
+        if channels.current() is not None and items.has_traced(key):
+            raise channels.refuse(items.needs_position("a grid of NumPy's"))
+        return get(grid, key)
+
+    return item
+
+
+def _flat(get: Callable[[Any], Any], array: Any) -> Any:
+    """JAX has no `x.flat` and says so, in an error that a handler of the user's could catch."""
+    if channels.current() is not None:
+        raise channels.refuse(
+            refuse("x.flat of a run-time value", "x.reshape(-1), or x.ravel()", code="D2S021")
+        )
+    return get(array)
 
 
 def _in_place(change: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
