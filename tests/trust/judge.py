@@ -199,7 +199,7 @@ def _state(space: dict[str, Any]) -> dict[str, Any]:
 
 def _tracers(error: Any) -> str:
     """Where a refused call has left a tracer; empty where it has not."""
-    left = repr(error.left)
+    left = repr(getattr(error, "left", None))  # nothing yet, where `to_static` itself refuses
     return left if "LEAKED TRACER" in left else ""
 
 
