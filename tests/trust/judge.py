@@ -44,6 +44,7 @@ from ..fuzz.interpret import without_xla
 SECONDS = 20.0
 #: the name of the module that a program is
 NAME = "trusted"
+ENDLESS = "no end in sight"
 EQUAL, REFUSED, DIFFERENT, SKIPPED = "equal", "refused", "DIFFERENT", "skipped"
 
 
@@ -102,7 +103,7 @@ def judge(program: Program, compiled: bool = False) -> Verdict:
                     return Verdict(DIFFERENT, why=f"{step}: refused, and left {leak}")
                 return Verdict(REFUSED, error.code, _first_words(error))
             except TooLong:
-                return Verdict(DIFFERENT, why=f"{step}: no end in sight")
+                return Verdict(DIFFERENT, why=f"{step}: {ENDLESS}")
             if why := _difference(program, one, other):
                 return Verdict(DIFFERENT, why=f"{step}: {why}")
     return Verdict(EQUAL)
@@ -199,7 +200,7 @@ def _state(space: dict[str, Any]) -> dict[str, Any]:
 
 def _tracers(error: Any) -> str:
     """Where a refused call has left a tracer; empty where it has not."""
-    left = repr(error.left)
+    left = repr(getattr(error, "left", None))  # nothing yet, where `to_static` itself refuses
     return left if "LEAKED TRACER" in left else ""
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import jax
 
 from .families import FAMILIES
-from .judge import DIFFERENT, REFUSED, Program, Verdict, judge
+from .judge import DIFFERENT, ENDLESS, REFUSED, Program, Verdict, judge
 
 CLEAR_EVERY = 1000
 
@@ -60,7 +60,9 @@ def run(family: str, seed: int, count: int, compiled: bool = False) -> Report:
 
 def confirmed(program: Program, verdict: Verdict) -> Verdict:
     """A difference in a graph that NumPy ran counts only if XLA shows one too."""
-    return judge(program, compiled=True) if verdict.end == DIFFERENT else verdict
+    if verdict.end != DIFFERENT or verdict.why.endswith(ENDLESS):  # XLA could not be stopped
+        return verdict
+    return judge(program, compiled=True)
 
 
 def judged(family: str, programs: Iterable[Program], compiled: bool = False) -> Report:

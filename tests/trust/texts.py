@@ -24,17 +24,17 @@ VALUES = (
 VALUES[-3:] = ["(None if n > 2 else n)"]
 #: what holds the value when it becomes text
 HOLDERS = (
-    "{} {} {} {} [{}] ({},) {{'v':{}}} Plain({}) Shown({}) Sloted({}) Record({}) Frozen({}) "
+    "{} {} {} {} [{}] ({},) {{'v':{}}} Shown({}) Record({}) Frozen({}) "
     "Named({},1) Words(v={}) Row([{}]) collections.deque([{}]) collections.deque([{}],maxlen=2) "
     "collections.Counter(v={}) collections.OrderedDict(v={}) collections.ChainMap({{'v':{}}}) "
     "collections.defaultdict(int,v={}) collections.UserList([{}]) collections.UserDict(v={}) "
     "collections.UserString({}) types.SimpleNamespace(v={}) types.MappingProxyType({{'v':{}}}) "
     "functools.partial(int,{}) ValueError({}) KeyError({}) {{'v':{}}}.items() {{'v':{}}}.values() "
-    "dict.fromkeys('ab',{}) slice({}) range({}) reversed([{}]) zip([{}]) enumerate([{}]) "
+    "dict.fromkeys('ab',{}) slice({}) range({}) "
     "decimal.Decimal({}) fractions.Fraction({}) datetime.timedelta(days={}) memoryview(b'ab') "
-    "Level({}) string.Template({}) dataclasses.replace(Record(0),v={}) "
+    "Level({}) dataclasses.replace(Record(0),v={}) "
     "dataclasses.astuple(Record({})) "
-    "dataclasses.asdict(Record({})) map(str,[{}]) iter([{}]) Ellipsis bytearray({})"
+    "dataclasses.asdict(Record({})) Ellipsis bytearray({})"
 ).split()
 #: ways to a text of something that is held
 FORMS = lines("texts")
