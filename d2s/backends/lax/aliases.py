@@ -244,6 +244,11 @@ def has_plain_arguments() -> bool:
     return bool(_state.plain)
 
 
+def is_numpy_argument(array: Any) -> bool:
+    """Whether a run-time value is, in plain Python, an array of NumPy's that was an argument."""
+    return id(array) in _state.arguments
+
+
 def has_numpy_arguments() -> bool:
     return not _state.plain.isdisjoint((np.ndarray, np.generic))
 

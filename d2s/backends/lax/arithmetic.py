@@ -24,8 +24,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from d2s.backends.lax import channels, operands, origins, sites
+from d2s.backends.lax import aliases, channels, operands, origins, sites
 from d2s.backends.lax.casts import fail_where, is_integer, refuse, to_float, weak
 from d2s.backends.lax.origins import ARRAY, NUMPY, PYTHON, PYTHON_KINDS
 from d2s.backends.lax.provenance import needing
@@ -68,6 +69,18 @@ def install(tracer: Any) -> None:
         setattr(tracer, f"__{name}__", _unary(op, getattr(tracer, f"__{name}__")))
 
 
+def in_place(change: Operator, own: Operator) -> Operator:
+    """`x += v`; of two Python numbers that do not fit together, Python names this operator."""
+
+    def apply(self: Any, other: Any) -> Any:
+        kinds = origins.kind_of(self), _number_kind(other)
+        if channels.current() is not None and kinds[0] in PYTHON and kinds[1] in PYTHON:
+            change(_SAMPLES[kinds[0]], _SAMPLES[kinds[1]])
+        return own(self, other)
+
+    return apply
+
+
 def _binary(op: Operator, own: Operator, swapped: bool) -> Operator:
     def apply(self: Any, other: Any) -> Any:
         if channels.current() is None or is_of_jax(sys._getframe(1).f_code.co_filename):
@@ -91,7 +104,8 @@ def _unary(op: Operator, own: Operator) -> Operator:
             _refuse_doubtful_bools(self)
         elif kind in PYTHON:
             channels.ask_kinds(kind is bool)
-            return _as(own(_as_integer(self)), type(op(_SAMPLES[kind])))
+            result = type(op(_SAMPLES[kind]))  # Python says what is wrong
+            return _as(own(_as_integer(self)), result)
         return origins.made(own(self), kind)
 
     apply.__name__ = apply.__qualname__ = op.__name__
@@ -103,6 +117,7 @@ def _apply(op: Operator, one: Any, other: Any, own: Operator) -> Any:
     if ARRAY in kinds or NUMPY in kinds:
         operands.meet(one, other)
     if ARRAY in kinds:
+        _check_division(op, one, other)
         return own(one, other)
     if NUMPY in kinds:
         return origins.made(own(one, other), NUMPY if None not in kinds else None)
@@ -197,6 +212,19 @@ def _check(op: Operator, one: Any, other: Any, kinds: tuple[Any, ...], is_sure: 
         channels.ask_kinds(True)
         negative = jnp.less(other, 0) if is_traced(other) else other < 0
         _fail_where(negative, _error(op, kinds, -1), is_sure)
+
+
+def _check_division(op: Operator, one: Any, other: Any) -> None:
+    """An integer array by zero: NumPy's is zero, JAX's is not, and nobody knows whose it is."""
+    if op not in _DIVIDE or op is operator.truediv or not aliases.has_numpy_arguments():
+        return
+    if is_integer(one) and is_integer(other) and (is_traced(other) or not np.all(other)):
+        zero = NumberInDoubt(
+            "an integer array is divided by zero, which is 0 in NumPy and another number in JAX",
+            site=sites.where(),
+            fix="jnp.where(b == 0, 0, a // jnp.where(b == 0, 1, b))",
+        )
+        fail_where((_known(jnp.any(jnp.equal(other, 0))), zero))
 
 
 def _error(op: Operator, kinds: tuple[Any, ...], other: Any) -> BaseException:

@@ -14,7 +14,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from d2s.backends.lax import channels, kinds, namespaces, ordering, origins
+from d2s.backends.lax import aliases, channels, kinds, namespaces, ordering, origins
 from d2s.backends.lax.appended import Recorder
 from d2s.backends.lax.branches import and_, cond, or_
 from d2s.backends.lax.casts import (
@@ -227,6 +227,8 @@ def _round(number: Any, ndigits: Any = None) -> Any:
     if not is_traced(number):
         return round(number, ndigits) if ndigits is not None else round(number)
     if origins.kind_of(number) in (origins.ARRAY, origins.NUMPY):
+        if aliases.may_be_numpy(number):
+            raise refuse("round() of an array, which NumPy's do not take", "jnp.round(x)")
         return round(number, ndigits) if ndigits is not None else round(number)
     if number.dtype == jnp.bool_:
         number = _flag_as_integer(number, "round")

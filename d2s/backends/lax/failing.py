@@ -16,7 +16,6 @@ import numpy as np
 
 from d2s.backends.lax import channels, sites, texts
 from d2s.backends.lax.channels import Scope
-from d2s.backends.lax.origins import ARRAY, kind_of
 from d2s.backends.lax.places import cell_contents, exception_fields, own_dict, slot_names
 from d2s.backends.lax.questions import unknown
 from d2s.backends.lax.texts import Later
@@ -284,11 +283,8 @@ def number_of(error: BaseException, failures: Failures) -> tuple[int, list[Any]]
     """The number of a failure, and the run-time values that its message quotes."""
     values: list[Any] = []
     failure = _failure(error, values)
-    weak = [
-        is_number and kind_of(value) is not ARRAY
-        for value, is_number in zip(values, texts.are_numbers(values), strict=True)
-    ]
-    return failures.add(failure, weak), [jnp.asarray(value) for value in values]
+    found = failures.add(failure, texts.are_numbers(values))
+    return found, [jnp.asarray(value) for value in values]
 
 
 def _failure(error: BaseException, values: list[Any]) -> Failure:

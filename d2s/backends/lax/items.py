@@ -409,8 +409,23 @@ def _ask_numpy_to_change(change: Callable[[Any, Any], Any], old: Any, value: Any
         other = np.ones((), kind.dtype).item()
     else:
         other = np.ones(kind.shape, kind.dtype)
-    with np.errstate(all="ignore"):
-        change(np.ones(old.shape, old.dtype), other)
+    try:
+        with np.errstate(all="ignore"):
+            change(np.ones(old.shape, old.dtype), other)
+    except TypeError as error:
+        if isinstance(value, jax.core.Tracer) and not aliases.is_numpy_argument(value):
+            raise _doubtful_change() from error
+        raise
+
+
+def _doubtful_change() -> StagingError:
+    return StagingError(
+        "an array of NumPy's gets values in place that it cannot hold; beside an array of JAX's "
+        "the name would get a new array instead",
+        code="D2S024",
+        site=sites.where(),
+        fix="`a = a + x` for `a += x`, or x.astype(a.dtype)",
+    )
 
 
 # -- windows --------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from d2s.backends.lax.constants import require
 from d2s.backends.lax.numpy_models import Model, widened
 from d2s.backends.lax.numpy_own import OWN, fail_like_numpy
 from d2s.backends.lax.operands import require_int
+from d2s.backends.lax.provenance import needing
 from d2s.backends.lax.regions import is_traced, is_tracer_error
 from d2s.backends.lax.trees import leaves, map_leaves
 from d2s.errors import Error, StagingError
@@ -196,6 +197,7 @@ def _jax(
         result = _called(theirs, args, kwargs, model, name)
     fail_like_numpy(name, args, kwargs, result)
     result = model.like(result, label)
+    _refuse_conversion(name, (args, kwargs), result)
     _require_ints(plain, name, (args, kwargs), result)
     result = map_leaves(lambda leaf: origins.made(leaf, kind), result)
     model.link_views(result)
@@ -235,6 +237,19 @@ def _place_of_out(plain: Any) -> int | None:
     except ValueError:
         return None
     return names.index("out") if "out" in names else None
+
+
+#: functions that make integers of floats, which Python refuses for some of its floats
+_CONVERT = ("array", "asarray", "asanyarray", "ascontiguousarray", "full", "full_like")
+
+
+def _refuse_conversion(name: str, given: Any, result: Any) -> None:
+    """A Python float that becomes an integer of NumPy's: one that is no number is refused."""
+    floats = [v for v in leaves(given) if is_traced(v) and origins.kind_of(v) is float]
+    made = (v.dtype for v in leaves(result) if isinstance(v, jax.core.Tracer))
+    if name in _CONVERT and floats and any(jnp.issubdtype(d, jnp.integer) for d in made):
+        error = refuse(f"np.{name} makes integers of a Python float", "int(x)", code="D2S021")
+        raise needing(error, *floats)
 
 
 #: other functions than the ufuncs in which a Python integer takes the dtype of an array

@@ -42,7 +42,8 @@ def install() -> None:
     _Tracer.__array_ufunc__ = None
     # `x += v` is a write where `x` is a NumPy array in plain Python; elsewhere it stays `x = x + v`
     for change in AUGMENTED.values():
-        setattr(_Tracer, f"__{change.__name__}__", _in_place(change))
+        own = arithmetic.in_place(change, _in_place(change))
+        setattr(_Tracer, f"__{change.__name__}__", own)
     arithmetic.install(_Tracer)
     answers.install(_Tracer)
     # a handler of the user's knows what Python says of an attribute that is not there
@@ -57,8 +58,8 @@ def install() -> None:
     _Tracer.flat = property(functools.partial(_flat, _Tracer.flat.fget))
     # `np.mgrid` takes the error about a run-time value for one about its own key
     for grid in (np.mgrid, np.ogrid):
-        own: Any = type(grid)
-        own.__getitem__ = _known_key(own.__getitem__)
+        key: Any = type(grid)
+        key.__getitem__ = _known_key(key.__getitem__)
     constants.install()
     asking.install()
     # a reference that the graph has no twin of is not read and written behind its back

@@ -56,7 +56,8 @@ def _behind(values: Iterable[Any], inputs: tuple[Any, ...]) -> frozenset[int] | 
         own = {id(var) for var in frame.invars} - positions.keys()
         if any(id(var) in own for var in reached):
             return None  # carried by a loop: from which values is not known here
-        wanted += [v for var, v in frame.constvar_to_val.items() if var in reached]
+        held = [v for var, v in frame.constvar_to_val.items() if var in reached]
+        wanted += [v for v in held if isinstance(v, jax.core.Tracer)]
     return frozenset(found)
 
 

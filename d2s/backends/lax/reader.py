@@ -34,7 +34,7 @@ from d2s.backends.lax.origins import LEFT, left_kind
 from d2s.backends.lax.places import EMPTY, Place, slot_names
 from d2s.backends.lax.refs import RefTwin
 from d2s.backends.lax.state import ARRAY
-from d2s.backends.lax.widths import narrowed
+from d2s.backends.lax.widths import SMALL, narrowed
 from d2s.static import METHODS, StaticFunction
 
 #: the leaves of a call, and the objects that they are in
@@ -207,7 +207,8 @@ class _Writer:
             self._unless(f"type({name}) is {self._constant(np.ndarray)}")
             self._owner(name)
             fitting = self._name()
-            self.lines.append(f" {fitting} = {name} if {name}.itemsize < 8 else narrowed({name})")
+            is_small = f"{name}.dtype.char in {SMALL!r}"
+            self.lines.append(f" {fitting} = {name} if {is_small} else narrowed({name})")
             self._unless(f"{fitting} is not None")
             self.leaves.append(fitting)
         else:

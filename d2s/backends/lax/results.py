@@ -136,6 +136,10 @@ class Results:
             parts = [self.of(part) for part in value]
             make: Any = tuple if kind is tuple else (lambda items: kind(*items))
             return lambda call: make([part(call) for part in parts])
+        if kind is slice:
+            # Python takes nothing but numbers for the bounds, so the caller gets those
+            bounds = [_number(self.of(part)) for part in (value.start, value.stop, value.step)]
+            return lambda call: slice(*(bound(call) for bound in bounds))
         if isinstance(value, types.MethodType):
             owner, function = self.of(value.__self__), value.__func__
             return lambda call: method(function, owner(call))

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from d2s.backends.lax import channels, sites
+from d2s.backends.lax import aliases, origins, sites
 from d2s.backends.lax.dtypes import cast, is_symbolic, type_of
 from d2s.backends.lax.questions import guarded, is_asked_by_us, unknown
 from d2s.backends.lax.trees import Leaf, children, leaves, map_leaves
@@ -204,14 +204,14 @@ def _refuse_doubtful(field: Field) -> None:
     by_repr = field.how in ("r", "a") or re.search(r"%[ra]", field.spec)
     inside = field.how in ("", "s") and not _is_tracer(field.value)
     for leaf in _shown_leaves(field.value) if by_repr or inside else ():
-        if not isinstance(leaf, jax.core.Tracer) or leaf.shape or channels.is_position(leaf):
+        if not isinstance(leaf, jax.core.Tracer):
             continue
-        if leaf.dtype == jnp.bool_ or are_numbers([leaf])[0]:
+        if origins.kind_of(leaf) in (None, origins.NUMPY) or aliases.may_be_numpy(leaf):
             raise StagingError(
-                "whether a run-time number shows as Python's or as an array is not known here",
+                "whether a run-time value shows as Python's, NumPy's or JAX's is not known here",
                 code="D2S020",
                 site=sites.where(),
-                fix="the number by itself, not in a container or by repr(): print(x), f'{x}'",
+                fix="the value by itself, not in a container or by repr(): print(x), f'{x}'",
             )
 
 
@@ -231,7 +231,7 @@ def sample(text: Any) -> Any:
         if jnp.issubdtype(kind.dtype, jax.dtypes.extended):
             return leaf.dtype
         zeros = np.broadcast_to(np.zeros((), kind.dtype), kind.shape)
-        return zeros.item() if kind.weak_type else _Some(zeros)
+        return zeros.item() if are_numbers([leaf])[0] else _Some(zeros)
 
     return map_leaves(some, text)
 
@@ -298,8 +298,9 @@ def _spelled(tree: Any) -> Any:
 
 
 def are_numbers(values: list[Any]) -> list[bool]:
-    """Which run-time values are Python numbers."""
-    return [bool(getattr(jax.typeof(value), "weak_type", False)) for value in values]
+    """Which run-time values are Python numbers, as far as that is known."""
+    kinds = [(origins.kind_of(value), jax.typeof(value)) for value in values]
+    return [k in origins.PYTHON or (k is None and t.weak_type) for k, t in kinds]
 
 
 def shown(value: Any, weak: bool) -> Any:

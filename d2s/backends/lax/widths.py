@@ -21,8 +21,14 @@ _NARROW: dict[str, Any] = {
 }  # fmt: skip
 
 
+#: the letters of dtypes whose numbers a graph has as they are
+SMALL = "?bBhHiIefF"
+
+
 def narrowed(value: Any) -> Any:
     """A NumPy array or scalar as a graph takes it; None if its numbers do not fit."""
+    if value.dtype.kind not in "biufcV":
+        return None
     to = _NARROW.get(value.dtype.char)
     if to is None or jax.config.read("jax_enable_x64"):
         return value
