@@ -8,6 +8,7 @@ made.
 
 from __future__ import annotations
 
+import math
 import threading
 import weakref
 from dataclasses import dataclass
@@ -147,9 +148,13 @@ def _viewed(array: Any) -> Any:
 
 def is_view(made_by: Any, made: Any) -> bool:
     """Whether an equation makes what is a view in NumPy."""
-    name = made_by.primitive.name
-    is_reshape = name == "broadcast_in_dim" and made.size == made_by.in_tracers[0].size
-    return name in VIEWS or is_reshape
+    if made_by.primitive.name != "broadcast_in_dim":
+        return made_by.primitive.name in VIEWS
+    operand = made_by.in_tracers[0]
+    # by its variable: an array that was written does not tell its type any more
+    shape = getattr(getattr(operand, "val", None), "aval", operand).shape
+    # a number that fills an array is no view, also of one element
+    return bool(shape) and bool(made.size == math.prod(shape))
 
 
 def as_outside(tracer: Any) -> Any:
