@@ -16,8 +16,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from d2s.backends.lax import channels, sites
+from d2s.backends.lax import aliases, channels, sites
 from d2s.backends.lax.dtypes import cast, is_symbolic, type_of
+from d2s.backends.lax.origins import NUMPY, kind_of
 from d2s.backends.lax.questions import guarded, is_asked_by_us, unknown
 from d2s.backends.lax.trees import Leaf, children, leaves, map_leaves
 from d2s.errors import StagingError
@@ -91,9 +92,10 @@ class Text:
         return hash(str(self))
 
     def __getattr__(self, name: str) -> Any:
-        if hasattr(str, name) and not name.startswith("__"):
+        ours = is_asked_by_us(sys._getframe(1))
+        if hasattr(str, name) and not (ours and name.startswith("__")):
             return getattr(str(self), name)
-        if not is_asked_by_us(sys._getframe(1)):
+        if not ours:
             raise unknown()  # it is code that takes nothing but Python's texts, or was called by it
         raise AttributeError(f"'str' object has no attribute '{name}'")
 
@@ -151,7 +153,7 @@ def of(value: Any, how: str = "", spec: str = "") -> Text:
 
 def _has_shown(value: Any) -> bool:
     parts = children(value)
-    return isinstance(value, Shown) or (
+    return isinstance(value, Shown | Text) or (
         parts is not None and any(_has_shown(part) for _, part in parts[0])
     )
 
@@ -200,18 +202,20 @@ def _asked(text: Any) -> Any:
 
 
 def _refuse_doubtful(field: Field) -> None:
-    """In a graph `2` and `Array(2)` are one thing; by themselves they also look alike."""
+    """In a graph `2`, `Array(2)` and `np.int32(2)` are one thing; by themselves they look alike."""
     by_repr = field.how in ("r", "a") or re.search(r"%[ra]", field.spec)
     inside = field.how in ("", "s") and not _is_tracer(field.value)
     for leaf in _shown_leaves(field.value) if by_repr or inside else ():
-        if not isinstance(leaf, jax.core.Tracer) or leaf.shape or channels.is_position(leaf):
+        if not isinstance(leaf, jax.core.Tracer) or channels.is_position(leaf):
             continue
-        if leaf.dtype == jnp.bool_ or are_numbers([leaf])[0]:
+        in_doubt = not leaf.shape and (leaf.dtype == jnp.bool_ or are_numbers([leaf])[0])
+        if in_doubt or kind_of(leaf) is NUMPY or aliases.has_numpy_arguments():
             raise StagingError(
-                "whether a run-time number shows as Python's or as an array is not known here",
+                "whether a run-time value shows as a number of Python's, an array of NumPy's or "
+                "one of JAX's is not known here",
                 code="D2S020",
                 site=sites.where(),
-                fix="the number by itself, not in a container or by repr(): print(x), f'{x}'",
+                fix="the value by itself, not in a container or by repr(): print(x), f'{x}'",
             )
 
 
