@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import ItemsView, Iterator, KeysView, ValuesView
 from typing import Any
 
@@ -13,7 +14,7 @@ from d2s.backends.lax import channels, sites
 from d2s.backends.lax.dtypes import is_symbolic, type_of
 from d2s.backends.lax.proof import Refused
 from d2s.backends.lax.provenance import needing
-from d2s.backends.lax.questions import guarded
+from d2s.backends.lax.questions import guarded, is_asked_by_us
 from d2s.backends.lax.regions import is_traced
 from d2s.backends.lax.trees import children, leaves, map_leaves
 from d2s.errors import StagingError
@@ -117,7 +118,8 @@ class Range(Sequence):
     __add__ = __radd__ = __mul__ = __rmul__ = __sub__ = __rsub__ = _operate
 
     def __getattr__(self, name: str) -> Any:
-        if hasattr(range, name) and not name.startswith("__"):
+        is_special = name.startswith("__")
+        if hasattr(range, name) and not (is_special and is_asked_by_us(sys._getframe(1))):
             raise _only_for_loops(f"the attribute `{name}` of a range")
         raise AttributeError(f"'range' object has no attribute '{name}'")
 

@@ -91,9 +91,10 @@ class Text:
         return hash(str(self))
 
     def __getattr__(self, name: str) -> Any:
-        if hasattr(str, name) and not name.startswith("__"):
+        ours = is_asked_by_us(sys._getframe(1))
+        if hasattr(str, name) and not (ours and name.startswith("__")):
             return getattr(str(self), name)
-        if not is_asked_by_us(sys._getframe(1)):
+        if not ours:
             raise unknown()  # it is code that takes nothing but Python's texts, or was called by it
         raise AttributeError(f"'str' object has no attribute '{name}'")
 
@@ -151,7 +152,7 @@ def of(value: Any, how: str = "", spec: str = "") -> Text:
 
 def _has_shown(value: Any) -> bool:
     parts = children(value)
-    return isinstance(value, Shown) or (
+    return isinstance(value, Shown | Text) or (
         parts is not None and any(_has_shown(part) for _, part in parts[0])
     )
 
@@ -200,7 +201,7 @@ def _asked(text: Any) -> Any:
 
 
 def _refuse_doubtful(field: Field) -> None:
-    """In a graph `2` and `Array(2)` are one thing; by themselves they also look alike."""
+    """In a graph `2`, `Array(2)` and `np.int32(2)` are one thing; by themselves they look alike."""
     by_repr = field.how in ("r", "a") or re.search(r"%[ra]", field.spec)
     inside = field.how in ("", "s") and not _is_tracer(field.value)
     for leaf in _shown_leaves(field.value) if by_repr or inside else ():
