@@ -211,7 +211,7 @@ class Method:
         try:
             yield
         except _BROKEN as error:
-            if is_tracer_error(error):
+            if isinstance(error, Error) or is_tracer_error(error):
                 raise
             raise self._broken(error) from None
 
