@@ -265,7 +265,7 @@ def test_wide_types_need_the_setting(tmp_path):
     path = tmp_path / "wide.d2s"
     jax.config.update("jax_enable_x64", True)
     try:
-        d2s.save(Counter(), path, methods={"step": ["f32[3]"]})
+        d2s.save(Counter(), path, methods={"step": ["f64[3]"]})
         counter = Counter()
         counter.w = jnp.ones(3, "float64")
         d2s.save(counter, path, methods={"step": ["f64[3]"]})

@@ -219,7 +219,7 @@ def _view_of(tracer: Any) -> int:
 
 
 def _is_array(equation: Any) -> bool:
-    return bool(equation.outvars[0].aval.shape)
+    return any(var.aval.shape for var in equation.outvars[:1])
 
 
 def refuse_held(values: Iterable[Any]) -> None:
