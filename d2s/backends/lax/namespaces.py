@@ -18,7 +18,7 @@ from d2s.backends.lax import channels, sites
 from d2s.backends.lax.mentions import attribute_names_of, codes_inside
 from d2s.backends.lax.places import EMPTY, Slot
 from d2s.backends.lax.reach import Restart
-from d2s.conversion import is_made_code
+from d2s.conversion import is_made_code, is_made_inside
 from d2s.errors import Site, StagingError
 from d2s.libraries import is_library_module
 from d2s.static import StaticFunction
@@ -231,6 +231,8 @@ def note_attribute(value: Any, name: Any) -> None:
         if twins.sees_names(vars(value), [name]):
             raise Restart
         note_name(vars(value), name)
+    elif isinstance(value, types.FunctionType) and is_made_inside(value):
+        return  # nobody outside has it
     elif isinstance(value, types.FunctionType | StaticFunction):
         note_name(vars(value), name)
     elif twins.meets_attribute(name):
