@@ -43,7 +43,9 @@ Call = Callable[..., Any]
 
 
 def _range(*args: Any) -> Any:
-    if not any(is_traced(a) or is_symbolic(a) for a in args) or len(args) > 3:
+    if len(args) > 3:
+        raise TypeError(f"range expected at most 3 arguments, got {len(args)}")
+    if not any(is_traced(a) or is_symbolic(a) for a in args):
         return range(*(a if is_symbolic(a) else index(a) for a in args))
     sized = not any(is_traced(a) for a in args)
     args = tuple(jnp.asarray(a) if is_symbolic(a) and not sized else a for a in args)
