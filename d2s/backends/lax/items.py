@@ -413,7 +413,8 @@ def _ask_numpy_to_change(change: Callable[[Any, Any], Any], old: Any, value: Any
         with np.errstate(all="ignore"):
             change(np.ones(old.shape, old.dtype), other)
     except TypeError as error:
-        if isinstance(value, jax.core.Tracer) and not aliases.is_numpy_argument(value):
+        is_array = kind.kind is origins.ARRAY and bool(kind.shape)
+        if is_array and not aliases.is_numpy_argument(value):
             raise _doubtful_change() from error
         raise
 

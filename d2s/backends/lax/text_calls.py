@@ -176,9 +176,9 @@ def unbound(function: Any) -> Call | None:
     def call(*args: Any, **kwargs: Any) -> Any:
         from d2s.ops import fn
 
-        if not args:
-            return function(**kwargs)  # says what is missing
-        owner = str(args[0]) if isinstance(args[0], Text) else args[0]
+        owner = str(args[0]) if args and isinstance(args[0], Text) else (*args, None)[0]
+        if not args or not isinstance(owner, function.__objclass__):
+            return function(*args, **kwargs)  # Python says what is wrong
         return fn(function.__get__(owner, type(owner)))(*args[1:], **kwargs)
 
     return call
