@@ -304,17 +304,20 @@ def are_numbers(values: list[Any]) -> list[bool]:
     return [k in origins.PYTHON or (k is None and t.weak_type) for k, t in kinds]
 
 
-def shown(value: Any, weak: bool) -> Any:
-    """What a text shows of a value: a Python number for one, the array for the rest."""
+def shown(value: Any, is_number: bool, is_weak: bool = False) -> Any:
+    """What a text shows of a value: a Python number for one, the array for the rest.
+
+    `is_weak` says that the array was one of a weak type, which its text tells.
+    """
     if _is_tracer(value):  # under jax.grad its value is known all the same
         value = value.to_concrete_value()
     if jnp.issubdtype(value.dtype, jax.dtypes.extended):
         return value
     array = np.asarray(value)
-    if weak:
+    if is_number:
         return _number(array[()])
-    made = jnp.asarray(array)
-    return cast(made, type_of(value)) if type_of(value).weak else made
+    made, kind = jnp.asarray(array), type_of(value)
+    return cast(made, kind._replace(weak=True)) if kind.weak or is_weak else made
 
 
 def _number(value: Any) -> Any:

@@ -175,7 +175,9 @@ def emit(text: Any, file: Any, flush: bool) -> None:
     printer.with_lanes += bool(groups)
     values: list[Any] = []
     text = texts.taken(text, values)
-    record = Record(text, texts.are_numbers(values), groups, file, flush)
+    weak = [bool(getattr(jax.typeof(value), "weak_type", False)) for value in values]
+    looks = list(zip(texts.are_numbers(values), weak, strict=True))
+    record = Record(text, looks, groups, file, flush)
     tell.bind(printer.ticket, _reached(printer), *values, host=record, lanes=())
 
 

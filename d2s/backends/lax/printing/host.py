@@ -67,9 +67,16 @@ class Record:
     results = 0
 
     def __init__(
-        self, text: Any, weak: list[bool], groups: tuple[int, ...], file: Any, flush: bool
+        self,
+        text: Any,
+        looks: list[tuple[bool, bool]],
+        groups: tuple[int, ...],
+        file: Any,
+        flush: bool,
     ) -> None:
-        self.text, self.weak, self.groups = text, weak, groups
+        #: of each value that the text quotes, whether it is a Python number, or of a weak type
+        self.looks = looks
+        self.text, self.groups = text, groups
         self.file, self.flush = file, flush
 
     def __call__(self, lanes: tuple[int, ...], ticket: Any, reached: Any, *values: Any) -> Any:
@@ -81,7 +88,7 @@ class Record:
     def write(self, values: list[Any]) -> None:
         if self.text is None:
             return
-        known = [texts.shown(v, weak) for v, weak in zip(values, self.weak, strict=True)]
+        known = [texts.shown(v, *look) for v, look in zip(values, self.looks, strict=True)]
         text = texts.filled(self.text, known)
         file = getattr(sys, self.file) if isinstance(self.file, str) else self.file
         print(text, end="", file=file, flush=self.flush)
