@@ -85,6 +85,7 @@ def refused(code):
     return add
 
 
+@pytest.mark.filterwarnings("ignore:Setting the:DeprecationWarning")  # from NumPy 2.5 on
 @pytest.mark.parametrize("scenario", SAME, ids=lambda s: s.__name__)
 def test_same(scenario):
     same(*runs(scenario))
@@ -1043,6 +1044,7 @@ def resized(a):
     a.resize((2, 2))
 
 
+@pytest.mark.filterwarnings("ignore:Setting the:DeprecationWarning")  # from NumPy 2.5 on
 @pytest.mark.parametrize("change", [shape, dtype, flag, resized], ids=lambda c: c.__name__)
 @pytest.mark.parametrize("held", ["closure", "attribute", "pinned"])
 def test_attributes_of_arrays(change, held):

@@ -7,6 +7,7 @@ import functools
 import inspect
 import threading
 import types
+import warnings
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -261,6 +262,19 @@ def copy_of_array(value: np.ndarray) -> np.ndarray:
     return made
 
 
+def _restore_array(owner: Any, before: np.ndarray) -> None:
+    with warnings.catch_warnings():
+        # NumPy would rather make another array, which nobody else would have
+        warnings.simplefilter("ignore", DeprecationWarning)
+        if owner.dtype != before.dtype:
+            owner.dtype = before.dtype
+        if owner.shape != before.shape:
+            owner.shape = before.shape
+    owner.flags.writeable = True
+    owner[...] = before
+    owner.flags.writeable = before.flags.writeable
+
+
 def restore(owner: Any, before: Any) -> None:
     """Put back what was in something before it changed."""
     if isinstance(owner, types.CellType):
@@ -270,11 +284,7 @@ def restore(owner: Any, before: Any) -> None:
     elif isinstance(owner, Answer):
         return
     elif isinstance(owner, np.ndarray):
-        setattr(owner, "dtype", before.dtype)  # noqa: B010 - to mypy it cannot be assigned
-        owner.shape = before.shape
-        owner.flags.writeable = True
-        owner[...] = before
-        owner.flags.writeable = before.flags.writeable
+        _restore_array(owner, before)
     elif isinstance(owner, list | bytearray | array.array):
         owner[:] = before
     elif isinstance(owner, type | types.FunctionType | SlotAttributes):
