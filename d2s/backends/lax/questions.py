@@ -87,9 +87,12 @@ def _asker() -> types.FrameType | None:
 
 
 def _is_by_jax() -> bool:
-    """Whether JAX asks; what it calls of Python's own library asks on its behalf."""
+    """Whether JAX asks; Python's own library, and what that has written, ask on its behalf."""
     frame = _asker()
-    while frame is not None and is_standard_file(frame.f_code.co_filename):
+    while frame is not None and (
+        # the methods of dataclasses are made of texts, which are in no file
+        is_standard_file(frame.f_code.co_filename) or frame.f_code.co_filename == "<string>"
+    ):
         frame = frame.f_back
     return frame is not None and is_of_jax(frame.f_code.co_filename)
 

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from d2s.backends.lax import aliases, origins, sites
+from d2s.backends.lax import aliases, channels, origins, sites
 from d2s.backends.lax.dtypes import cast, is_symbolic, type_of
 from d2s.backends.lax.questions import guarded, is_asked_by_us, unknown
 from d2s.backends.lax.trees import Leaf, children, leaves, map_leaves
@@ -91,7 +91,8 @@ class Text:
         return hash(str(self))
 
     def __getattr__(self, name: str) -> Any:
-        ours = is_asked_by_us(sys._getframe(1))
+        # where no graph is built, as in the copy of a saved function, it is an object like others
+        ours = channels.current() is None or is_asked_by_us(sys._getframe(1))
         if hasattr(str, name) and not (ours and name.startswith("__")):
             return getattr(str(self), name)
         if not ours:

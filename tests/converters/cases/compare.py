@@ -85,12 +85,12 @@ def f(a, b):
 # case: identities of what may be numbers
 
 def f(a, b, c):
-    return a is b, a is 3, a is b is not c
+    return a is b, a is b is not c
 
 # output
 
 def f(a, b, c):
-    return (d2s.compare(a, 'is', b), d2s.compare(a, 'is', 3), d2s.compare(a, 'is', b, 'is not', lambda: c))
+    return (d2s.compare(a, 'is', b), d2s.compare(a, 'is', b, 'is not', lambda: c))
 
 
 # case: what such an identity decides stays Python
