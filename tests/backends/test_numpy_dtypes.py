@@ -148,6 +148,9 @@ def test_errors_of_linear_algebra(call: Any, matrix: Any) -> None:
         return 0
 
     bad, good = np.array(matrix), np.array([[2.0, 1.0], [1.0, 2.0]])
+    if call is np.linalg.cond and caught(bad) == 0:  # from NumPy 2.5 on
+        np.testing.assert_allclose(d2s.to_static(lambda a: call(a))(bad), call(bad))
+        return
     with pytest.raises(np.linalg.LinAlgError) as expected:
         call(bad)
     with pytest.raises(np.linalg.LinAlgError, match=str(expected.value)):
