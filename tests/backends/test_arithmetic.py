@@ -1,5 +1,6 @@
 """Python numbers keep Python's results and errors; arrays keep JAX's."""
 
+import copy
 import operator
 
 import jax
@@ -218,6 +219,7 @@ def test_what_a_value_is_in_python_is_known_through_everything():
         assert isinstance(abs(n), int) and isinstance(max(n, 2), int) and isinstance(-y, float)
         assert isinstance(divmod(n, 2)[1], int) and isinstance(y * x[0], jax.Array)
         assert type(sum([n, 1])) is int and type(n / 2) is float and type(n + 1j) is complex
+        assert type(copy.deepcopy([n])[0]) is int and isinstance(copy.copy(x), jax.Array)
         total = 0.0
         for v in xs:
             total = total + v

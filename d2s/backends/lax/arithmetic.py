@@ -67,6 +67,17 @@ def install(tracer: Any) -> None:
     for op in _UNARY:
         name = op.__name__.strip("_")
         setattr(tracer, f"__{name}__", _unary(op, getattr(tracer, f"__{name}__")))
+    for method in ("__copy__", "__deepcopy__"):
+        setattr(tracer, method, _copying(getattr(tracer, method)))
+
+
+def _copying(own: Operator) -> Operator:
+    """A number is its own copy; that of an array is another array."""
+
+    def copied(self: Any, *memo: Any) -> Any:
+        return own(self, *memo) if origins.kind_of(self) is ARRAY else self
+
+    return copied
 
 
 def in_place(change: Operator, own: Operator) -> Operator:
