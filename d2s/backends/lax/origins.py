@@ -56,11 +56,16 @@ def bounds_of(value: Any) -> tuple[float, float] | None:
     return known[1] if known is not None and known[0]() is value else None
 
 
+#: for each of the dicts, by identity, the size from which on values that are gone are looked for
+_limits: dict[int, int] = {}
+
+
 def _drop(known: dict[int, Any]) -> None:
-    """Forget values that are gone, once there are many."""
-    if len(known) > _MANY:
+    """Forget values that are gone, once there are twice as many as the last time."""
+    if len(known) > _limits.get(id(known), _MANY):
         for key in [key for key, (held, _) in list(known.items()) if held() is None]:
             known.pop(key, None)
+        _limits[id(known)] = max(_MANY, 2 * len(known))
 
 
 def kind_of(value: Any) -> Any:
