@@ -7,10 +7,11 @@ import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
-from d2s import backends, conversion, libraries
+from d2s import conversion, libraries
 from d2s.errors import boundary
-from d2s.options import Options, options
-from d2s.report import Report
+from d2s.options.options import Options, options
+from d2s.report.report import Report
+from d2s.runtime import engines
 from d2s.static import (
     BoundStatic,
     StaticFunction,
@@ -84,7 +85,7 @@ def _to_static(chosen: Options, function: Any) -> Any:
     chosen = options_of(function).then(chosen)
     if conversion.runs_later(function) and conversion.runs_as_it_is(function):
         return function
-    return backends.backend(chosen.backend).compile(function, chosen)
+    return engines.backend(chosen.backend).compile(function, chosen)
 
 
 @boundary
@@ -110,7 +111,9 @@ def trace(function: Callable[..., Any], *args: Any, **kwargs: Any) -> StaticFunc
     Nothing is converted. A branch or a loop that Python would decide by a run-time value is refused
     (D2S028): the graph would keep the decision for all other values.
     """
-    traced = backends.backend("jax").trace(plain(function))
+    from d2s.backends.lax.tracing import Traced
+
+    traced = Traced(plain(function))
     traced(*args, **kwargs)
     return traced
 
@@ -200,6 +203,6 @@ def set_cache(folder: Any) -> None:
     For the whole program, as ``D2S_CACHE=folder`` in the environment. Call it before the first
     graph is compiled.
     """
-    from d2s.backends.lax import cache
+    from d2s.backends.lax.function import cache
 
     cache.keep_in(folder)

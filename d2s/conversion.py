@@ -15,11 +15,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
-from d2s import emit, pipeline
+from d2s import pipeline
 from d2s.errors import ConversionError, Error, Site
 from d2s.libraries import is_excluded, is_library_file
-from d2s.parser import Unit, parse, text_of
-from d2s.recursion import deep
+from d2s.runtime.recursion import deep
+from d2s.source import emit
+from d2s.source.parser import Unit, parse, text_of
 
 logger = logging.getLogger("d2s")
 
@@ -416,9 +417,15 @@ def _is_current(made: types.FunctionType, function: types.FunctionType) -> bool:
     )
 
 
-@functools.cache
-def runtime_cell() -> types.CellType:
-    """What holds d2s for all generated functions; nobody else has it, and it never changes."""
-    import d2s
+#: The cell that generated functions find `d2s` in. Nobody else has it, and it is filled once.
+_RUNTIME = types.CellType()
 
-    return types.CellType(d2s)
+
+def generated_code_calls(runtime: types.ModuleType) -> None:
+    """Say which module generated code means by `d2s`: the package, once it is complete."""
+    _RUNTIME.cell_contents = runtime
+
+
+def runtime_cell() -> types.CellType:
+    """What holds d2s for all generated functions."""
+    return _RUNTIME

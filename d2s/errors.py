@@ -255,7 +255,9 @@ class SavedException(Exception):
     """
 
 
-_OWN_FOLDERS = (os.path.join(os.path.dirname(os.path.abspath(__file__)), ""), "<frozen runpy>")
+#: the folder of d2s itself
+HOME = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
+_OWN_FOLDERS = (HOME, "<frozen runpy>")
 
 P = ParamSpec("P")
 R = TypeVar("R")

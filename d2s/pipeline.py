@@ -15,7 +15,6 @@ from typing import Any
 
 import gast
 
-from d2s import emit
 from d2s.analysis import Flow, Scopes, nodes
 from d2s.analysis.scopes import (
     BLOCKS,
@@ -55,9 +54,10 @@ from d2s.converters.unbound import UnboundReads
 from d2s.converters.walrus import LoopWalrus
 from d2s.converters.while_stmt import WhileStmt
 from d2s.converters.with_stmt import WithStmt
-from d2s.naming import Names
-from d2s.parser import Unit
-from d2s.translation import to_gast
+from d2s.source import emit
+from d2s.source.naming import Names
+from d2s.source.parser import Unit
+from d2s.source.translation import to_gast
 
 #: Each group is one walk over the tree, children before parents.
 PASSES: tuple[tuple[type[Converter], ...], ...] = (

@@ -11,8 +11,9 @@ from typing import Any, cast
 from d2s import conversion
 from d2s.errors import ConversionError, a, hide_own_frames
 from d2s.libraries import claim, is_excluded, is_library_file, may_be_included
-from d2s.options import PLAIN, Options
-from d2s.recursion import deep
+from d2s.options.options import PLAIN, Options
+from d2s.runtime import calls, engines
+from d2s.runtime.recursion import deep
 
 
 class StaticFunction:
@@ -176,9 +177,7 @@ def options_of(function: Any) -> Options:
 
 
 def _compiled(original: Any, options: Options) -> Any:
-    from d2s import api
-
-    return api._to_static(options, original)
+    return engines.backend(options.backend).compile(original, options)
 
 
 def parts(function: Any) -> tuple[types.FunctionType, tuple[Any, ...], dict[str, Any]]:
@@ -283,10 +282,9 @@ def _is_librarys(function: types.FunctionType) -> bool:
 
 def _calling_object(method: types.FunctionType) -> types.FunctionType:
     """A function that calls an object of a library: its code runs as it is."""
-    from d2s import ops
 
     def call(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-        return ops.fn(self)(*args, **kwargs)
+        return calls.fn(self)(*args, **kwargs)
 
     functools.update_wrapper(call, method, updated=())
     call.__wrapped__ = inspect.unwrap(method)  # type: ignore[attr-defined]
@@ -295,11 +293,10 @@ def _calling_object(method: types.FunctionType) -> types.FunctionType:
 
 def _calling(wrapper: Any) -> types.FunctionType:
     """A function that calls a wrapper, as converted code would: what is inside is converted."""
-    from d2s import backends, ops
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        engine = backends.active()
-        made = ops.fn(wrapper) if engine.staging() else engine.around(wrapper, ops.converted)
+        engine = engines.active()
+        made = calls.fn(wrapper) if engine.staging() else engine.around(wrapper, calls.converted)
         return made(*args, **kwargs)
 
     functools.update_wrapper(call, wrapper, updated=())

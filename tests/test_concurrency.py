@@ -23,8 +23,9 @@ import pytest
 
 import d2s
 from d2s import conversion, pipeline
-from d2s.backends.lax import building, channels
-from d2s.values import Watching
+from d2s.backends.lax.function import build
+from d2s.backends.lax.graph import scopes
+from d2s.runtime.values import Watching
 
 from .test_conversion import entries, in_threads
 from .test_parser import load
@@ -47,9 +48,9 @@ def nothing_left() -> Iterator[None]:
     limit, filters = sys.getrecursionlimit(), list(warnings.filters)
     yield
     assert Watching.count == 0
-    assert channels.current() is None
-    assert not list(channels.watches())
-    assert not building.tracing.running
+    assert scopes.current() is None
+    assert not list(scopes.watches())
+    assert not build.tracing.running
     assert gc.isenabled()
     assert sys.getrecursionlimit() == limit
     assert warnings.filters == filters
@@ -651,7 +652,7 @@ def test_an_interrupt_anywhere_in_a_trace(tmp_path: Path) -> None:
         limit = sys.getrecursionlimit()
         hit = interrupted_at(step, lambda: static(jnp.float32(4)))
         assert hit, step
-        assert (Watching.count, channels.current(), sys.getrecursionlimit()) == (0, None, limit)
+        assert (Watching.count, scopes.current(), sys.getrecursionlimit()) == (0, None, limit)
         if step % 2:
             continue
         for x in (4.0, 0.0):

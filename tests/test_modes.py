@@ -16,7 +16,7 @@ import pytest
 
 import d2s
 from d2s import logs
-from d2s.modes import Modes
+from d2s.options.modes import Modes
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -4,7 +4,7 @@ import tracemalloc
 
 import pytest
 
-from d2s.naming import Names
+from d2s.source.naming import Names
 
 
 def test_a_name_tells_the_line_within_the_function() -> None:

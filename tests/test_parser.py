@@ -13,7 +13,7 @@ import gast
 import pytest
 
 from d2s.errors import ConversionError
-from d2s.parser import Unit, parse
+from d2s.source.parser import Unit, parse
 
 _count = itertools.count()
 

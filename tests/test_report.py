@@ -12,8 +12,8 @@ import jax.numpy as jnp
 import pytest
 
 import d2s
-from d2s import record
 from d2s.cli import main
+from d2s.runtime import record
 
 
 def helper(v):

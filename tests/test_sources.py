@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import pytest
 
 import d2s
-from d2s.backends.lax import loops, outlook
+from d2s.backends.lax.control import loops, prediction
 
 from .differential.harness import check
 from .test_parser import edit, load
@@ -246,10 +246,10 @@ def traces_of(function: Any, monkeypatch: pytest.MonkeyPatch) -> int:
         count += 1
         return trace(*args, **kwargs)
 
-    for module in (loops, outlook):
+    for module in (loops, prediction):
         monkeypatch.setattr(module, "trace", counted)
     d2s.to_static(function)(jnp.float32(1))
-    for module in (loops, outlook):
+    for module in (loops, prediction):
         monkeypatch.setattr(module, "trace", trace)
     assert count
     return count

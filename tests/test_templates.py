@@ -5,8 +5,8 @@ import ast
 import gast
 import pytest
 
-from d2s.emit import to_ast
-from d2s.templates import Part, quote, quote_expression
+from d2s.source.emit import to_ast
+from d2s.source.templates import Part, quote, quote_expression
 
 
 def text(template: str, **parts: Part) -> str:

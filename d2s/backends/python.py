@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from d2s.backends.protocol import Backend, Block, Handler, State, Thunk
 from d2s.errors import Error
-from d2s.frames import without_blocks
-from d2s.observing import Seen
-from d2s.options import Options
+from d2s.options.options import Options
+from d2s.runtime.frames import without_blocks
+from d2s.runtime.protocol import Backend, Block, Handler, State, Thunk
+from d2s.runtime.values import Maybe
+from d2s.runtime.watching import Seen
 from d2s.static import StaticFunction
-from d2s.values import Maybe
 
 
 def handler_of(
@@ -227,9 +227,6 @@ class PythonBackend:
 
     def compile(self, original: Any, options: Options) -> StaticFunction:
         return _Interpreted(original, options)
-
-    def trace(self, original: Any) -> StaticFunction:
-        return _Interpreted(original)  # there is nothing to freeze
 
 
 class _Interpreted(StaticFunction):

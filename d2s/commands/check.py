@@ -11,7 +11,7 @@ from d2s.commands.files import plan, read
 from d2s.commands.mistakes import Mistake, from_syntax, say
 from d2s.commands.parsers import add_paths, declare
 from d2s.commands.progress import progress
-from d2s.rewrite import Refused, check
+from d2s.modules.rewrite import Refused, check
 
 HELP = "say which functions d2s would refuse to convert"
 EXAMPLES = """\

@@ -15,7 +15,7 @@ from d2s.commands.files import Job, Source, plan, read, write
 from d2s.commands.mistakes import Mistake, from_os, from_syntax, say
 from d2s.commands.parsers import add_paths, declare
 from d2s.commands.progress import progress
-from d2s.rewrite import Rewritten, rewrite
+from d2s.modules.rewrite import Rewritten, rewrite
 
 HELP = "rewrite Python files: their functions become the code that d2s would run"
 EXAMPLES = """\

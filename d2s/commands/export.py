@@ -7,16 +7,16 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from d2s import deploy
 from d2s.commands.mistakes import Mistake
 from d2s.commands.parsers import declare
 from d2s.commands.targets import HELP as TARGETS
 from d2s.commands.targets import add_specs, load
 from d2s.commands.targets import arguments as parsed
 from d2s.commands.use import told
-from d2s.constraints import known
+from d2s.deploy import saving
 from d2s.errors import Error
-from d2s.specs import Spec
+from d2s.options.constraints import known
+from d2s.options.specs import Spec
 
 HELP = "save a function as one file that runs without its source"
 EXAMPLES = f"""\
@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
                 beside = Path(folder) / "graph.d2s"
                 # for one platform: the graph of several has a switch in it
                 _save(function, beside, args, kwargs, arguments, arguments.platforms[:1])
-                text = deploy.load(beside).hlo()
+                text = saving.load(beside).hlo()
             output.with_suffix(".mlir").write_text(text, encoding="utf-8")
         return 0
 
@@ -95,7 +95,7 @@ def _save(
     arguments: argparse.Namespace,
     platforms: list[str],
 ) -> None:
-    deploy.save_named(
+    saving.save_named(
         function,
         path,
         args,

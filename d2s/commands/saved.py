@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from d2s import deploy
 from d2s.commands.mistakes import Mistake, from_os
+from d2s.deploy import saving
 
 PARTS = ("code", "source", "hlo")
 
@@ -25,7 +25,7 @@ def is_saved(target: str) -> bool:
 def load(path: str) -> Any:
     """A saved function; a file that is not there is a mistake."""
     try:
-        return deploy.load(path)
+        return saving.load(path)
     except OSError as error:
         raise from_os(error, path) from error
 
@@ -78,7 +78,7 @@ def arrays(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     """The arrays and numbers of a result, by their places."""
     if isinstance(value, dict):
         parts = [(str(key), part) for key, part in value.items()]
-    elif isinstance(value, deploy.Record):
+    elif isinstance(value, saving.Record):
         parts = list(vars(value).items())
     elif isinstance(value, list | tuple):
         fields = getattr(value, "_fields", range(len(value)))

@@ -12,10 +12,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from d2s import api, specs
+from d2s import api
 from d2s.commands.mistakes import Mistake
 from d2s.commands.parsers import add_many
 from d2s.errors import Error
+from d2s.options import specs
 from d2s.static import StaticFunction
 
 HELP = """\

@@ -18,8 +18,8 @@ def call(
     run: Callable[[Any, list[Any], dict[str, Any]], int],
 ) -> int:
     """Run a command on a static function and the arguments that --spec describes."""
-    from d2s.backends.lax.inspection import structs
-    from d2s.backends.lax.samples import example
+    from d2s.backends.lax.function.inspection import structs
+    from d2s.backends.lax.function.samples import example
 
     def use() -> int:
         static = targets.static_of(function)

@@ -13,8 +13,8 @@ from d2s.commands.mistakes import Mistake
 from d2s.commands.parsers import declare
 from d2s.commands.targets import add_target, load, static_of
 from d2s.commands.use import told
+from d2s.report.verification import Outcome, as_numpy, difference, needs_numpy, outcome
 from d2s.static import plain
-from d2s.verification import Outcome, as_numpy, difference, needs_numpy, outcome
 
 #: more seconds than the system counts
 _LONG = 1e6
@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _verify(arguments: argparse.Namespace) -> int:
-    from d2s.backends.lax.samples import Generator
+    from d2s.backends.lax.function.samples import Generator
 
     static, _, owner = _apart(load(arguments.target))
     wanted = targets.wanted(arguments.specs, static)

@@ -12,7 +12,7 @@ import gast
 
 from d2s.converters.base import Converter
 from d2s.converters.blocks import as_test, thunk
-from d2s.templates import quote
+from d2s.source.templates import quote
 
 
 class Asserts(Converter):

@@ -8,8 +8,8 @@ import gast
 
 from d2s.analysis import Block, Flow
 from d2s.analysis.scopes import own_nodes
-from d2s.naming import Names
-from d2s.parser import Unit
+from d2s.source.naming import Names
+from d2s.source.parser import Unit
 
 
 @dataclass

@@ -9,7 +9,7 @@ import gast
 from d2s.analysis import Block, Scopes
 from d2s.analysis.scopes import SCOPES, own_nodes
 from d2s.converters.base import Context
-from d2s.templates import quote, quote_expression
+from d2s.source.templates import quote, quote_expression
 
 
 def function(

@@ -21,7 +21,7 @@ import gast
 from d2s.analysis.scopes import FUNCTIONS, all_nodes, own_nodes
 from d2s.converters.base import Context, Converter
 from d2s.libraries import PUTS_TOGETHER, takes_no_functions
-from d2s.templates import quote_expression
+from d2s.source.templates import quote_expression
 
 
 class Calls(Converter):

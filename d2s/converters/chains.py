@@ -41,7 +41,7 @@ import gast
 from d2s.analysis.nodes import Case, Switch
 from d2s.converters.base import Converter
 from d2s.converters.blocks import finish, function, own_bodies
-from d2s.templates import quote
+from d2s.source.templates import quote
 
 #: links of a chain that nest one in the other's else
 MODEST_LENGTH = 24

@@ -22,7 +22,7 @@ import gast
 
 from d2s.analysis.order import is_python_bool
 from d2s.converters.base import Converter
-from d2s.templates import quote_expression
+from d2s.source.templates import quote_expression
 
 
 class ClassBodies(Converter):

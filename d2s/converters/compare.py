@@ -21,7 +21,7 @@ import gast
 
 from d2s.converters.base import Converter
 from d2s.converters.blocks import binds, thunk
-from d2s.templates import quote_expression
+from d2s.source.templates import quote_expression
 
 SYMBOLS = {
     gast.Eq: "==",

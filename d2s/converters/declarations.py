@@ -19,7 +19,7 @@ import gast
 
 from d2s.converters.base import Converter
 from d2s.converters.blocks import is_docstring, own_bodies
-from d2s.templates import quote
+from d2s.source.templates import quote
 
 
 class Declarations(Converter):

@@ -22,7 +22,7 @@ import gast
 from d2s.analysis import Scopes
 from d2s.converters.base import Converter
 from d2s.converters.blocks import own_bodies
-from d2s.templates import quote
+from d2s.source.templates import quote
 
 
 class Delete(Converter):

@@ -45,7 +45,7 @@ import gast
 from d2s.analysis.scopes import SCOPES, Scopes, own_nodes
 from d2s.converters.base import Context, Converter
 from d2s.converters.blocks import own_bodies
-from d2s.templates import quote, quote_expression
+from d2s.source.templates import quote, quote_expression
 
 #: statements that stay around their body when an exception leaves it
 _GUARDED = gast.Try | gast.TryStar | gast.With

@@ -35,7 +35,7 @@ from d2s.analysis import Block
 from d2s.converters.base import Converter
 from d2s.converters.blocks import finish, function
 from d2s.converters.exits import none_of
-from d2s.templates import quote
+from d2s.source.templates import quote
 
 
 class ForStmt(Converter):

@@ -26,7 +26,7 @@ import gast
 
 from d2s.converters.base import Context, Converter
 from d2s.converters.calls import is_exception
-from d2s.templates import quote_expression
+from d2s.source.templates import quote_expression
 
 
 class Formatted(Converter):

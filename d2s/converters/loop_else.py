@@ -27,7 +27,7 @@ import gast
 
 from d2s.converters.base import Converter
 from d2s.converters.exits import breaks
-from d2s.templates import quote
+from d2s.source.templates import quote
 
 
 class LoopElse(Converter):

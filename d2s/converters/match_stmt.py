@@ -35,7 +35,7 @@ import gast
 from d2s.analysis.scopes import all_nodes, bound_as_text
 from d2s.converters.base import Converter
 from d2s.converters.blocks import binds
-from d2s.templates import quote, quote_expression
+from d2s.source.templates import quote, quote_expression
 
 #: makes the expression for a part of the subject; a tree must not hold a node twice
 Value = Callable[[], gast.expr]

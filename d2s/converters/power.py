@@ -11,7 +11,7 @@ from __future__ import annotations
 import gast
 
 from d2s.converters.base import Converter
-from d2s.templates import quote_expression
+from d2s.source.templates import quote_expression
 
 
 class Power(Converter):

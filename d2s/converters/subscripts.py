@@ -34,7 +34,7 @@ from d2s.analysis.polynomials import difference
 from d2s.analysis.scopes import FUNCTIONS, all_nodes, own_nodes, runs_later
 from d2s.converters.base import Context, Converter
 from d2s.converters.blocks import is_docstring, own_bodies
-from d2s.templates import quote, quote_expression
+from d2s.source.templates import quote, quote_expression
 
 _METHODS = {
     gast.Add: "add",

@@ -48,7 +48,7 @@ import gast
 from d2s.analysis.scopes import all_nodes
 from d2s.converters.base import Converter
 from d2s.converters.blocks import function
-from d2s.templates import quote, quote_expression
+from d2s.source.templates import quote, quote_expression
 
 
 class TryStmt(Converter):

@@ -22,7 +22,7 @@ from __future__ import annotations
 import gast
 
 from d2s.converters.base import Converter
-from d2s.templates import quote, quote_expression
+from d2s.source.templates import quote, quote_expression
 
 
 class UnboundReads(Converter):

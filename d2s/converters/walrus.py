@@ -23,7 +23,7 @@ import gast
 
 from d2s.converters.base import Converter
 from d2s.converters.blocks import binds
-from d2s.templates import quote
+from d2s.source.templates import quote
 
 
 class LoopWalrus(Converter):

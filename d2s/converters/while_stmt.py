@@ -28,7 +28,7 @@ import gast
 from d2s.analysis import Block
 from d2s.converters.base import Converter
 from d2s.converters.blocks import finish, function
-from d2s.templates import quote
+from d2s.source.templates import quote
 
 
 class WhileStmt(Converter):

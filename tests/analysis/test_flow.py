@@ -10,8 +10,8 @@ import pytest
 
 from d2s.analysis import Flow, Scopes
 from d2s.converters.chains import FindChains
-from d2s.parser import Unit
 from d2s.pipeline import run
+from d2s.source.parser import Unit
 
 
 def flow_of(source: str) -> tuple[Flow, gast.FunctionDef]:

@@ -10,7 +10,7 @@ from jax._src.core import check_jaxpr
 from jax.extend.core import jaxprs_in_params
 from jax.interpreters.partial_eval import dce_jaxpr
 
-from d2s.backends.lax.bounded import bounded_while
+from d2s.backends.lax.jaxprs.bounded import bounded_while
 
 LIMIT = 9
 W = jax.random.normal(jax.random.key(0), (3, 3)) * 0.6

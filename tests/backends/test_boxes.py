@@ -10,10 +10,10 @@ import jax.numpy as jnp
 import pytest
 
 import d2s
-from d2s.backends.lax import appended
-from d2s.backends.lax.boxes import boxed, build
-from d2s.backends.lax.ownership import alone
-from d2s.backends.lax.trees import Box as Taken
+from d2s.backends.lax.control.ownership import alone
+from d2s.backends.lax.forms import appended
+from d2s.backends.lax.forms.trees import Box as Taken
+from d2s.backends.lax.trace.boxes import boxed, build
 
 
 class Box:

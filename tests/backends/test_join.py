@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import d2s
-from d2s.backends.lax import origins
-from d2s.backends.lax.dtypes import Mismatch, Type, join, type_of
+from d2s.backends.lax.forms import origins
+from d2s.backends.lax.forms.dtypes import Mismatch, Type, join, type_of
 
 F32, F16, BF16 = (Type((), jnp.dtype(d), False) for d in ("float32", "float16", "bfloat16"))
 I32, I8, U8 = (Type((), np.dtype(d), False) for d in ("int32", "int8", "uint8"))

@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 
 import d2s
-from d2s.backends.lax import math_calls, numpy_calls
-from d2s.backends.lax.math_calls import MATH
-from d2s.backends.lax.numpy_calls import NAMES, counterpart, refusal
+from d2s.backends.lax.library import math_calls, numpy_calls
+from d2s.backends.lax.library.math_calls import MATH
+from d2s.backends.lax.library.numpy_calls import NAMES, counterpart, refusal
 
 from ..differential.harness import check
 

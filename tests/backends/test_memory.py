@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import d2s
-from d2s.backends.lax import regions
+from d2s.backends.lax.regions import regions
 
 from ..differential.harness import check
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import d2s
-from d2s.backends.lax.guards import Guard
-from d2s.backends.lax.reader import missed
+from d2s.backends.lax.function.reader import missed
+from d2s.backends.lax.objects.guards import Guard
 
 X = jnp.float32(2.0)
 SCALE = 2.0

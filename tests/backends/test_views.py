@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import d2s
-from d2s.backends.lax.numpy_calls import NAMES, counterpart, refusal
-from d2s.backends.lax.numpy_models import VIEWING
+from d2s.backends.lax.library.numpy_calls import NAMES, counterpart, refusal
+from d2s.backends.lax.library.numpy_models import VIEWING
 
 stride_tricks = np.lib.stride_tricks
 

@@ -17,7 +17,7 @@ import pytest
 
 import d2s
 from d2s.cli import COMMANDS, EXAMPLES, main
-from d2s.rewrite import rewrite
+from d2s.modules.rewrite import rewrite
 
 from .written import imported
 

@@ -14,7 +14,7 @@ import pytest
 
 import d2s
 from d2s.conversion import conversion_of, is_written
-from d2s.rewrite import rewrite
+from d2s.modules.rewrite import rewrite
 
 from ..differential.harness import (
     CASES,

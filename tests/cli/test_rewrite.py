@@ -16,8 +16,8 @@ import pytest
 
 import d2s
 from d2s.errors import ConversionError
-from d2s.modules import Module
-from d2s.rewrite import rewrite
+from d2s.modules.modules import Module
+from d2s.modules.rewrite import rewrite
 
 from .written import module_of
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from d2s.cli import main
-from d2s.verification import Outcome, difference
+from d2s.report.verification import Outcome, difference
 
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = """\

@@ -9,7 +9,7 @@ import types
 from pathlib import Path
 
 from d2s.commands.files import read
-from d2s.rewrite import rewrite
+from d2s.modules.rewrite import rewrite
 
 _count = itertools.count()
 

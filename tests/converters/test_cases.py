@@ -16,8 +16,8 @@ from d2s.analysis.nodes import Switch
 from d2s.analysis.scopes import FUNCTIONS, functions_in_class, runs_later
 from d2s.converters.base import Converter
 from d2s.errors import ConversionError
-from d2s.parser import Unit
 from d2s.pipeline import PASSES, example, run
+from d2s.source.parser import Unit
 
 FOLDER = Path(__file__).parent / "cases"
 CONVERTERS = [converter for group in PASSES for converter in group]

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import pytest
 
 import d2s
-from d2s.deploy import archive
+from d2s.files import archive
 
 from .programs import Counter
 

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 import d2s
-from d2s import deploy
+from d2s.deploy import saving
 
 from . import programs
 from .programs import PROGRAMS, Counter, Limit, Odd, Stats, Trainer, X
@@ -549,7 +549,7 @@ def test_defaults_of_arguments_with_a_specification(tmp_path):
 
     text = repr("up")
     path = tmp_path / "f.d2s"
-    save = functools.partial(deploy.save_named, platforms=["cpu"], vjp_order=0, source=False)
+    save = functools.partial(saving.save_named, platforms=["cpu"], vjp_order=0, source=False)
     save(f, path, ["f32[3]", float], {"how": text, "plus": "f32[3]", "w": "f32[3]"})
     loaded = d2s.load(path)
     same(loaded(X[1], plus=X[2], w=X[0])[0], X[1] * 2 + X[2] + X[0])
@@ -570,7 +570,7 @@ def test_arguments_of_which_there_are_several(tmp_path):
         return x + rest[0] * rest[1] + named["a"]
 
     path = tmp_path / "f.d2s"
-    save = functools.partial(deploy.save_named, platforms=["cpu"], vjp_order=0, source=False)
+    save = functools.partial(saving.save_named, platforms=["cpu"], vjp_order=0, source=False)
     save(f, path, ["f32[3]"] * 3, {"a": "f32[3]"})
     loaded = d2s.load(path)
     same(loaded(X[0], X[1], X[2], a=X[3]), X[0] + X[1] * X[2] + X[3])

@@ -15,7 +15,7 @@ import pytest
 from flax import nnx
 
 import d2s
-from d2s.backends.lax.compiled import Compiled
+from d2s.backends.lax.function.compiled import Compiled
 
 
 class Net:

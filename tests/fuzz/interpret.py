@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
-from d2s.backends.lax import entries
+from d2s.backends.lax.function import entries
 
 Rule = Callable[..., Any]
 

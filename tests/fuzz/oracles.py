@@ -28,7 +28,7 @@ import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr
 
 import d2s
-from d2s.verification import TooLong, limit
+from d2s.report.verification import TooLong, limit
 
 from ..differential import harness
 from ..differential.harness import Outcome, Surroundings

@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from d2s import ops
-from d2s.backends.lax import branches
-from d2s.verification import TooLong, limit
+from d2s.backends.lax.control import branches
+from d2s.report.verification import TooLong, limit
+from d2s.runtime import ops
 
 from .extras import PROBES, supported
 from .grammar import generate

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import pytest
 
 import d2s
-from d2s.verification import as_numpy, difference, needs_numpy, outcome
+from d2s.report.verification import as_numpy, difference, needs_numpy, outcome
 
 from .programs import PROGRAMS
 from .table import PAGE, page

@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from d2s.verification import TooLong, limit
+from d2s.report.verification import TooLong, limit
 
 from .judge import Program, parses
 

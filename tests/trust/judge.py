@@ -36,7 +36,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import d2s
-from d2s.verification import TooLong, limit
+from d2s.report.verification import TooLong, limit
 
 from ..fuzz.interpret import without_xla
 

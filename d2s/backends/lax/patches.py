@@ -16,19 +16,15 @@ import jax
 import numpy as np
 from jax._src.export.shape_poly import _DimExpr
 
-from d2s.backends.lax import (
-    answers,
-    arithmetic,
-    channels,
-    constants,
-    items,
-    kinds,
-    questions,
-    refs,
-)
-from d2s.backends.lax.bounded import asking
-from d2s.backends.lax.casts import refuse
-from d2s.items import AUGMENTED
+from d2s.backends.lax.arrays import constants
+from d2s.backends.lax.graph import scopes
+from d2s.backends.lax.jaxprs.bounded import asking
+from d2s.backends.lax.library import items
+from d2s.backends.lax.objects import refs
+from d2s.backends.lax.semantics import answers, arithmetic, classes
+from d2s.backends.lax.semantics.casts import refuse
+from d2s.backends.lax.trace import questions
+from d2s.runtime.items import AUGMENTED
 
 _Tracer: Any = jax.core.Tracer
 _Dimension: Any = _DimExpr
@@ -47,7 +43,7 @@ def install() -> None:
     arithmetic.install(_Tracer)
     answers.install(_Tracer)
     # a handler of the user's knows what Python says of an attribute that is not there
-    _Tracer.__getattr__ = kinds.attribute(_Tracer.__getattr__)
+    _Tracer.__getattr__ = classes.attribute(_Tracer.__getattr__)
     # what a tracer, or a named dimension, says of itself is no text of the program's, and that it
     # has no truth and no number is nothing that a library may pass over
     _Tracer.__format__ = object.__format__
@@ -90,8 +86,8 @@ def _below(kind: Any) -> list[Any]:
 
 def _known_key(get: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def item(grid: Any, key: Any) -> Any:
-        if channels.current() is not None and items.has_traced(key):
-            raise channels.refuse(items.needs_position("a grid of NumPy's"))
+        if scopes.current() is not None and items.has_traced(key):
+            raise scopes.refuse(items.needs_position("a grid of NumPy's"))
         return get(grid, key)
 
     return item
@@ -99,8 +95,8 @@ def _known_key(get: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 def _flat(get: Callable[[Any], Any], array: Any) -> Any:
     """JAX has no `x.flat` and says so, in an error that a handler of the user's could catch."""
-    if channels.current() is not None:
-        raise channels.refuse(
+    if scopes.current() is not None:
+        raise scopes.refuse(
             refuse("x.flat of a run-time value", "x.reshape(-1), or x.ravel()", code="D2S021")
         )
     return get(array)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from d2s.backends import running_on
-from d2s.backends.lax import LaxBackend, sites
-from d2s.backends.lax.compiled import Compiled
-from d2s.backends.lax.sequences import as_sequence
-from d2s.backends.lax.unrolled import as_tuple
-from d2s.backends.protocol import Block, State, Thunk
+from d2s.backends.lax.backend import LaxBackend
+from d2s.backends.lax.control.unrolled import as_tuple
+from d2s.backends.lax.function.compiled import Compiled
+from d2s.backends.lax.graph import sites
+from d2s.backends.lax.semantics.sequences import as_sequence
 from d2s.backends.python import PythonBackend
 from d2s.errors import Error, StagingError
+from d2s.runtime.engines import running_on
+from d2s.runtime.protocol import Block, State, Thunk
 
 
 class _Refusing(LaxBackend):

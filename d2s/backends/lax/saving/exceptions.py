@@ -15,11 +15,11 @@ import sys
 from typing import Any
 
 from d2s import errors
-from d2s.backends.lax.failing import Failure, Failures
+from d2s.backends.lax.failures.failing import Failure, Failures
+from d2s.backends.lax.failures.texts import Field, Later, Shown, Text
 from d2s.backends.lax.saving.writes import attributes
-from d2s.backends.lax.texts import Field, Later, Shown, Text
-from d2s.deploy.trees import Json, described, made
 from d2s.errors import Error, SavedException, Site
+from d2s.files.trees import Json, described, made
 
 # -- to JSON --------------------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ import jax.export
 import jax.numpy as jnp
 import numpy as np
 
-import d2s
+from d2s.backends.lax.graph.sites import here
 from d2s.backends.lax.saving import exceptions
 from d2s.backends.lax.saving.paths import changed, refuse_unfit
 from d2s.backends.lax.saving.symbols import Symbols, explained
@@ -31,11 +31,11 @@ from d2s.backends.lax.saving.traced import (
     retyped,
 )
 from d2s.backends.lax.saving.writes import Changes, outcome, result_tree, result_types
-from d2s.backends.lax.sites import here
-from d2s.deploy.trees import Json, NotDescribed, described, refusal
 from d2s.errors import Error
-from d2s.options import PLAIN
+from d2s.files.trees import Json, NotDescribed, described, refusal
+from d2s.options.options import PLAIN
 from d2s.static import StaticFunction
+from d2s.version import __version__
 
 logger = logging.getLogger("d2s")
 #: constants of a graph from this size in bytes on are beside it, not in it
@@ -95,7 +95,7 @@ def parts_of(
     kinds, files["state.safetensors"] = packed(state.values)
     fixed, files["constants.safetensors"] = packed(constants)
     manifest = {
-        "d2s": d2s.__version__,
+        "d2s": __version__,
         "jax": jax.__version__,
         "platforms": list(platforms),
         "vjp_order": vjp_order,

@@ -8,11 +8,11 @@ from typing import Any
 import jax
 import jax.export
 
+from d2s.backends.lax.graph.sites import here
 from d2s.backends.lax.saving.loaded import Loaded, Method, Methods
 from d2s.backends.lax.saving.tensors import WideTypes, unpacked
-from d2s.backends.lax.sites import here
-from d2s.deploy.archive import Where, broken
 from d2s.errors import Error
+from d2s.files.archive import Where, broken
 
 _BROKEN = (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import jax.export
 
-from d2s.backends.lax.sites import here
+from d2s.backends.lax.graph.sites import here
 from d2s.errors import Error
 
 

@@ -13,17 +13,18 @@ import jax
 import jax.export
 import jax.numpy as jnp
 
-from d2s.backends.lax import channels, failing
-from d2s.backends.lax.dtypes import Type, cast, own_text
-from d2s.backends.lax.regions import is_tracer_error
-from d2s.backends.lax.results import outside
+from d2s.backends.lax.failures import failing
+from d2s.backends.lax.failures.whose import is_tracer_error
+from d2s.backends.lax.forms.dtypes import Type, cast, own_text
+from d2s.backends.lax.function.results import outside
+from d2s.backends.lax.graph import scopes
+from d2s.backends.lax.graph.sites import here
 from d2s.backends.lax.saving import exceptions, outcomes
 from d2s.backends.lax.saving.arguments import Arguments, Wanted, spec_of
 from d2s.backends.lax.saving.gradients import Differentiable
 from d2s.backends.lax.saving.outcomes import Ended
-from d2s.backends.lax.sites import here
-from d2s.deploy.trees import Json, made
 from d2s.errors import Error, hide_own_frames
+from d2s.files.trees import Json, made
 
 #: what a description that describes something else ends with
 _BROKEN = (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError)
@@ -180,7 +181,7 @@ class Method:
         try:
             call = self._ended(owner.state, args, kwargs)
             if self._writes:
-                twins = channels.twins()
+                twins = scopes.twins()
                 inside = twins is not None and twins.number(owner.state) is not None
                 new = {name: value(call) for name, value in self._writes}
                 if not inside:

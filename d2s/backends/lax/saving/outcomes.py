@@ -9,9 +9,9 @@ import jax.export
 import jax.numpy as jnp
 import numpy as np
 
-from d2s.backends.lax.dtypes import Type, cast, is_symbolic
-from d2s.backends.lax.results import outside
-from d2s.deploy.trees import Json, made
+from d2s.backends.lax.forms.dtypes import Type, cast, is_symbolic
+from d2s.backends.lax.function.results import outside
+from d2s.files.trees import Json, made
 
 #: letters of what is computed from named dimensions
 _LONGEST = 10_000

@@ -16,9 +16,18 @@ from typing import Any
 
 import jax
 
-from d2s.backends.lax.keys import Again, Changing, Contents, Itself, Node, Number, Pairs, Static
-from d2s.backends.lax.levels import is_mark
-from d2s.deploy.trees import Json, described, refusal
+from d2s.backends.lax.objects.keys import (
+    Again,
+    Changing,
+    Contents,
+    Itself,
+    Node,
+    Number,
+    Pairs,
+    Static,
+)
+from d2s.backends.lax.objects.nnx import is_mark
+from d2s.files.trees import Json, described, refusal
 from d2s.static import StaticFunction
 
 

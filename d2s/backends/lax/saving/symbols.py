@@ -17,17 +17,17 @@ import numpy as np
 from jax._src.export.shape_poly import _DimExpr
 from jax.errors import InconclusiveDimensionOperation
 
-from d2s.backends.lax import sites
-from d2s.backends.lax.attributes import set_raw
-from d2s.backends.lax.dtypes import is_symbolic, own_text
-from d2s.backends.lax.edge import Wanted
+from d2s.backends.lax.forms.dtypes import is_symbolic, own_text
+from d2s.backends.lax.forms.trees import children
+from d2s.backends.lax.graph import sites
+from d2s.backends.lax.graph.sites import here
+from d2s.backends.lax.objects.attributes import set_raw
+from d2s.backends.lax.objects.marks import Wanted
 from d2s.backends.lax.saving.writes import attributes
-from d2s.backends.lax.sites import here
-from d2s.backends.lax.trees import children
-from d2s.constraints import refuse_strangers
 from d2s.errors import Error, StagingError, a
 from d2s.libraries import is_library_file
-from d2s.specs import Spec, spec
+from d2s.options.constraints import refuse_strangers
+from d2s.options.specs import Spec, spec
 
 _TYPES = (int, float, complex)
 
@@ -199,8 +199,8 @@ def _is_equal(one: Any, other: Any) -> bool:
 _SIZES: Any = _DimExpr
 _EQUAL, _UNEQUAL, _HASH = _SIZES.__eq__, _SIZES.__ne__, _SIZES.__hash__
 #: parts of d2s that look up for the program, and that compare for it
-_LOOK_UP = ("d2s.backends.lax", "d2s.backends.lax.membership")
-_COMPARE = ("d2s.ops", "d2s.backends.python", *_LOOK_UP)
+_LOOK_UP = ("d2s.backends.lax.backend", "d2s.backends.lax.semantics.membership")
+_COMPARE = ("d2s.runtime.ops", "d2s.backends.python", *_LOOK_UP)
 
 
 def _asks_for_itself(frame: types.FrameType) -> bool:

@@ -11,8 +11,8 @@ import numpy as np
 from safetensors import SafetensorError, deserialize
 from safetensors.numpy import save
 
-from d2s.backends.lax.dtypes import Type, cast
-from d2s.deploy.trees import Json
+from d2s.backends.lax.forms.dtypes import Type, cast
+from d2s.files.trees import Json
 
 #: what safetensors calls the types that it has
 _KNOWN = {

@@ -11,20 +11,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from d2s.backends.lax import printing
-from d2s.backends.lax.building import tracing
-from d2s.backends.lax.compiled import Compiled
-from d2s.backends.lax.dtypes import Type, cast
-from d2s.backends.lax.entries import Result, ResultInfo
-from d2s.backends.lax.failing import Failures
-from d2s.backends.lax.keys import Changing, Number
-from d2s.backends.lax.places import Place
-from d2s.backends.lax.results import Build, Write, all_leaves, only_leaf
+from d2s.backends.lax.failures.failing import Failures
+from d2s.backends.lax.forms.dtypes import Type, cast
+from d2s.backends.lax.function.build import tracing
+from d2s.backends.lax.function.compiled import Compiled
+from d2s.backends.lax.function.entries import Result, ResultInfo
+from d2s.backends.lax.function.results import Build, Write, all_leaves, only_leaf
+from d2s.backends.lax.graph.sites import here
+from d2s.backends.lax.objects.keys import Changing, Number
+from d2s.backends.lax.objects.slots import Place
+from d2s.backends.lax.output import printing
 from d2s.backends.lax.saving.paths import Spot, Walk, walk
-from d2s.backends.lax.sites import here
-from d2s.deploy.trees import refusal
 from d2s.errors import Site
-from d2s.options import Options
+from d2s.files.trees import refusal
+from d2s.options.options import Options
 
 #: the roots of what a call gets; all others are state
 ARGUMENT, KEYWORD = "argument", "keyword"

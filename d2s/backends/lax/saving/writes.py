@@ -13,17 +13,17 @@ from typing import Any
 import jax
 import numpy as np
 
-from d2s.backends.lax.attributes import attribute_names, getattr_raw
-from d2s.backends.lax.dtypes import NUMBERS, is_symbolic
-from d2s.backends.lax.keys import exact_key
-from d2s.backends.lax.places import Place
-from d2s.backends.lax.results import Call, Write
+from d2s.backends.lax.forms.dtypes import NUMBERS, is_symbolic
+from d2s.backends.lax.function.results import Call, Write
+from d2s.backends.lax.graph.sites import here
+from d2s.backends.lax.objects.attributes import attribute_names, getattr_raw
+from d2s.backends.lax.objects.flatten import is_twinned
+from d2s.backends.lax.objects.keys import exact_key
+from d2s.backends.lax.objects.slots import Place
 from d2s.backends.lax.saving.paths import pytree_names
 from d2s.backends.lax.saving.traced import Graph, Location, State, is_given
-from d2s.backends.lax.sites import here
-from d2s.backends.lax.state import is_twinned
-from d2s.deploy.trees import Json, NotDescribed, described, refusal
 from d2s.errors import a
+from d2s.files.trees import Json, NotDescribed, described, refusal
 
 
 class Out(int):

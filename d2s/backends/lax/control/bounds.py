@@ -1,0 +1,128 @@
+"""How many trips a staged loop makes at most, and which loop of jax's or ours it therefore is.
+
+Where a gradient could be asked for, the loop is ours: with a bound it has both modes, without one
+its reverse mode is an error that says what to write. Without a gradient both are `lax.while_loop`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from d2s.backends.lax.control.carry import Plan
+from d2s.backends.lax.control.trip_counts import most_trips
+from d2s.backends.lax.failures import failing
+from d2s.backends.lax.graph import sites
+from d2s.backends.lax.jaxprs.bounded import Form, graphs_of, loop_p
+from d2s.backends.lax.jaxprs.bounded.checkpointed import checkpointed_while
+from d2s.backends.lax.jaxprs.bounded.one_way import one_way
+from d2s.backends.lax.jaxprs.early_exit import fold, way_out
+from d2s.backends.lax.jaxprs.invariants import steady
+from d2s.backends.lax.jaxprs.rotation import rotate
+from d2s.backends.lax.regions.regions import Region, failures, running
+from d2s.errors import LoopLimit, Site
+from d2s.options import loop_options
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A loop's bound, if it has one."""
+
+    limit: int | None
+    #: the user's option, which the test of the loop does not know
+    is_asked_for: bool
+    #: something in the state has a gradient, and nothing happens on the host
+    is_ours: bool
+    site: Site
+    #: something happens on the host
+    has_effects: bool = False
+
+    def loop(self, test: Callable[[Any], Any], body: Callable[[Any], Any], start: Any) -> Any:
+        if not self.is_ours:
+            tree: Any
+            leaves, tree = jax.tree.flatten(jax.lax.while_loop(test, body, start))
+            return tree.unflatten(self._marked(leaves))
+        test, tests, body, consts, values, tree = graphs_of(test, body, start)
+        return tree.unflatten(self.bind(test, tests, body, consts, values))
+
+    def bind(
+        self, test: Any, tests: list[Any], body: Any, consts: list[Any], values: list[Any]
+    ) -> list[Any]:
+        """The loop on graphs that are there already: nothing is traced again."""
+        pure = not (test.effects or body.effects or self.is_asked_for)
+        loop = test, len(tests), body, len(consts)
+        left = way_out(*loop) if pure else None
+        folded = left and (fold(*loop, *left) or rotate(*loop, *left))
+        if not folded:
+            return self._bind(test, tests, body, consts, values)
+        asks, start = folded.tests(tests, consts), folded.start(consts, values)
+        values = self._bind(folded.test, asks, folded.body, consts, start)
+        return folded.finish(tests, consts, values)
+
+    def _bind(
+        self, test: Any, tests: list[Any], body: Any, consts: list[Any], values: list[Any]
+    ) -> list[Any]:
+        whole = values
+        rest = steady(test, tests, body, consts, values)
+        test, tests, body, consts, values, _ = rest
+        outs: list[Any]
+        kept = loop_options.checkpoints()
+        if self.is_ours and self.limit is None and kept is not None:
+            return rest.all(checkpointed_while(test, tests, body, consts, values, kept), whole)
+        if self.is_ours:
+            form = Form(
+                len(tests),
+                len(consts),
+                len(values),
+                self.limit,
+                checked=self.is_asked_for,
+                site=self.site,
+            )
+            outs = loop_p.bind(*tests, *consts, *values, test=test, body=body, form=form)
+            return rest.all(outs, whole)
+        outs = jax.lax.while_p.bind(
+            *tests,
+            *consts,
+            *values,
+            cond_nconsts=len(tests),
+            cond_jaxpr=test,
+            body_nconsts=len(consts),
+            body_jaxpr=body,
+        )
+        return rest.all(self._marked(outs), whole)
+
+    def _marked(self, outs: list[Any]) -> list[Any]:
+        return one_way(outs, self.site) if self.has_effects else outs
+
+
+def bound_of(plan: Plan, tested: Region, limit: int | None) -> Bound:
+    has_gradient = any(jnp.issubdtype(j.type.dtype, jnp.inexact) for j in plan.carried)
+    effects = bool(plan.region.effects or tested.effects)
+    is_ours = has_gradient and not effects
+    # jax puts its checks into its own loops only
+    is_ours = is_ours and loop_options.NAN not in loop_options.checks()
+    # inside of `jax.shard_map` jax's own loop keeps track of what differs between devices
+    is_ours = is_ours and not any(j.type.varies for j in plan.carried)
+    if limit is None and is_ours:
+        limit = most_trips(plan, tested)
+    asked = limit is None and is_ours
+    if asked:
+        limit = loop_options.max_iterations()
+    return Bound(limit, asked and limit is not None, is_ours, sites.where(), effects)
+
+
+def tell_limit(bound: Bound, still_going: Any) -> None:
+    """A loop that is not done after all the trips it may make is a failure."""
+    error = LoopLimit(
+        f"the loop needs more than max_iterations={bound.limit} trips",
+        site=bound.site,
+        fix="a larger max_iterations",
+    )
+    for earlier in running():
+        still_going = jnp.logical_and(earlier == 0, still_going)
+    number, _ = failing.number_of(error, failures())
+    failing.report(jnp.where(still_going, number, 0), {}, {number}, failures())

@@ -1,0 +1,327 @@
+"""`if`, the ternary, `and` and `or` on run-time conditions: both sides in one graph."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from d2s.backends.lax.arrays import aliases
+from d2s.backends.lax.arrays.may_alias import Kin, link_ways
+from d2s.backends.lax.control import direct, notes
+from d2s.backends.lax.control.ownership import alone
+from d2s.backends.lax.failures import failing
+from d2s.backends.lax.forms import origins
+from d2s.backends.lax.forms.dtypes import Type, cast, is_dynamic, type_of
+from d2s.backends.lax.forms.trees import FILLER, Difference, Join, Joined, Out, map_leaves
+from d2s.backends.lax.graph import scopes, sites
+from d2s.backends.lax.graph.scopes import Halt
+from d2s.backends.lax.objects.slots import WHOLE, Slot
+from d2s.backends.lax.output.printing import only_if
+from d2s.backends.lax.regions.regions import (
+    Region,
+    failures,
+    fill,
+    is_traced,
+    leaf_value,
+    scalar_predicate,
+    trace,
+)
+from d2s.backends.lax.trace import observers
+from d2s.backends.lax.trace.blame import change, difference, target_names
+from d2s.backends.lax.trace.boxes import content
+from d2s.backends.lax.trace.snapshot import Watch
+from d2s.errors import StagingError
+
+#: equations that may run although their value is not needed
+CHEAP = 12
+#: operands of a boolean operator that may be blocks inside blocks
+LONG = 8
+
+
+def cond(
+    test: Any, then: Callable[..., Any], orelse: Callable[..., Any], state: tuple[Any, ...]
+) -> Any:
+    """`lax.cond` of two pieces of code, with everything they wrote, and their failures, joined."""
+    predicate = scalar_predicate(test)
+    only = alone(then, state)
+    watch = Watch(then, orelse, *state)
+    watch.alone = only
+    with only_if(lambda: predicate):
+        one = trace(lambda: then(*state), [], watch)
+    with only_if(lambda: jnp.logical_not(predicate)):
+        other = trace(lambda: orelse(*state), [], watch)
+    return join_branches(predicate, one, other, watch, (then, orelse))
+
+
+#: what a branch became, and its results
+Choice = tuple[str, list[Any]]
+
+
+def join_branches(
+    predicate: Any, one: Region, other: Region, before: Watch, blocks: tuple[Any, ...] = ()
+) -> Any:
+    """The branch on two traced pieces of code; `before` knows what existed before them."""
+
+    def choose(runs: list[Callable[[], list[Any]]], leaves: list[Joined]) -> Choice:
+        if _is_nothing(one) and _is_nothing(other):
+            pairs = list(zip(*(run() for run in runs), strict=True))
+            if all(jnp.ndim(value) == 0 for value, _ in pairs):
+                # flags, counters, numbers that are there already: a branch costs more
+                return "lax.select", [jax.lax.select(predicate, *pair) for pair in pairs]
+        sides = [[_side(leaf, number, 1) for leaf in leaves] for number in (1, 0)]
+        outs = direct.branch(predicate, [other, one], sides, [leaf.type for leaf in leaves])
+        return "lax.cond", jax.lax.cond(predicate, *runs) if outs is None else outs
+
+    return _join([one, other], choose, before, blocks)
+
+
+def _is_nothing(region: Region) -> bool:
+    """Whether a piece of code computes nothing: what it gives is there already."""
+    graph = region.jaxpr.jaxpr
+    return not graph.eqns and not region.effects and not region.risky
+
+
+def switch(
+    subject: Any,
+    cases: dict[int, Callable[..., Any]],
+    orelse: Callable[..., Any],
+    state: tuple[Any, ...],
+) -> Any:
+    """`lax.switch` on a number: the cases in turn, then everything else."""
+    pieces = list(dict.fromkeys(cases.values()))
+    watch = Watch(*pieces, orelse, *state)
+    first, numbers = min(cases), [pieces.index(f) for f in cases.values()]
+    in_order = list(cases) == list(range(first, first + len(cases)))
+    whole = jnp.issubdtype(subject.dtype, jnp.integer)
+    if whole and in_order and numbers == list(range(len(cases))):
+        inside = (subject >= first) & (subject <= max(cases))
+        wide = subject.astype(jnp.int32) if subject.dtype.itemsize < 4 else subject
+        index = jnp.where(inside, wide - first, len(cases))
+    else:
+        index = jnp.asarray(len(pieces))
+        for value, number in zip(reversed(cases), reversed(numbers), strict=True):
+            index = jnp.where(subject == value, number, index)
+    regions = []
+    for number, piece in enumerate((*pieces, orelse)):
+        with only_if(functools.partial(operator.eq, index, number)):
+            regions.append(trace(lambda f=piece: f(*state), [], watch))
+
+    def choose(runs: list[Callable[[], list[Any]]], _: list[Joined]) -> Choice:
+        return f"lax.switch of {len(runs)}", jax.lax.switch(index.astype(jnp.int32), runs)
+
+    return _join(regions, choose, watch, (*pieces, orelse))
+
+
+def _join(
+    regions: list[Region],
+    choose: Callable[[list[Callable[[], list[Any]]], list[Joined]], Choice],
+    before: Watch,
+    blocks: tuple[Any, ...] = (),
+) -> Any:
+    """One of several traced pieces of code runs; their results, writes and failures are joined."""
+    slots = changed_places(regions)
+    told = sorted({n for region in regions for n in region.payload})
+    scope = scopes.current()
+    # a handler sees what was written before a failure; the code that goes on does not
+    seen = scope is not None and scope.observed and any(region.raised for region in regions)
+    joining = Join()
+    tree: Any
+    tree, *others = (_results(region, slots, told, seen) for region in regions)
+    replaced: list[Any] = []
+    aliased: set[Any] = set()
+    number = 0
+    try:
+        while number < len(others):
+            joining = Join(before.alone)
+            tree = joining.join(map_leaves(_so_far, tree), others[number])
+            number += 1
+            replaced += joining.replaced
+            aliased |= joining.aliased
+    except Difference as found:
+        sides = (blocks[0], blocks[number + 1]) if blocks else (None, None)
+        raise _blamed(found, slots, before, sides, len(regions)) from None
+    became, outs = "", list[Any]()
+    if joining.dynamic or any(region.effects for region in regions):
+        runs = [_branch(n, regions, joining.dynamic) for n in range(len(regions))]
+        became, outs = choose(runs, joining.dynamic)
+    memo: dict[Any, Any] = {}
+    value, contents, at_failure, code, payload = fill(tree, outs, memo)
+    observers.joined(replaced, [memo[identity] for identity in aliased if identity in memo])
+    for slot, held in zip(slots, at_failure if seen else contents, strict=True):
+        slot.set(held)
+    if any(region.code is not None for region in regions):
+        numbers = set().union(*(region.numbers for region in regions))
+        failing.report(code, payload, numbers, failures())
+    for slot, held in zip(slots, contents, strict=True):
+        slot.set(held)
+    for region in regions:
+        aliases.refuse_views(region.spent, region.jaxpr.consts)
+    kins = [_kin(n, regions, joining.dynamic) for n in range(len(regions))]
+    for array in {id(a): a for region in regions for a in region.spent}.values():
+        aliases.spend(array, in_piece=True)
+    link_ways(outs, kins)
+    if blocks:
+        labels = notes.labels(before, slots)
+        notes.branch(blocks, tree[0], labels, tree[1], became)
+    if all(region.raised for region in regions):
+        raise Halt
+    return value
+
+
+def _kin(number: int, regions: list[Region], leaves: list[Joined]) -> list[Kin]:
+    """Which arrays the joined leaves may be if this piece runs."""
+    sides = (_side(leaf, number, len(regions) - 1) for leaf in leaves)
+    return [regions[number].kin_of(side) for side in sides]
+
+
+def _blamed(
+    found: Difference, slots: list[Slot], before: Watch, sides: tuple[Any, ...], ways: int
+) -> StagingError:
+    """The error for two sides that do not fit together."""
+    what = "when the condition holds|otherwise" if ways == 2 else "in one case|in another"
+    part, _, rest = found.path[1:].partition("]")
+    if part not in ("1", "2"):
+        path = found.path.removeprefix("[0]")
+        return difference(found, target_names(), path, what, sites.where(), sides)
+    number, _, rest = rest[1:].partition("]")
+    slot = slots[int(number)]
+    return change(found, slot, before, rest, what, sides)
+
+
+def _so_far(leaf: Any) -> Any:
+    """A leaf joined of the pieces before, as one side of the next join."""
+    return Out(leaf, leaf.type, None) if isinstance(leaf, Joined) else leaf
+
+
+def _branch(number: int, regions: list[Region], leaves: list[Joined]) -> Callable[[], list[Any]]:
+    def run() -> list[Any]:
+        outs = regions[number].run()
+        return [
+            leaf_value(_side(leaf, number, len(regions) - 1), outs, leaf.type) for leaf in leaves
+        ]
+
+    return run
+
+
+def _side(leaf: Joined, number: int, last: int) -> Any:
+    """What a joined leaf is in one of the pieces; the last of them is its second side."""
+    if number == last:
+        return leaf.sides[1]
+    side = leaf.sides[0]
+    if isinstance(side, Out) and isinstance(side.index, Joined):
+        return _side(side.index, number, last - 1)
+    return side
+
+
+def changed_places(regions: list[Region]) -> list[Slot]:
+    """The places that some region changed; one that is all of a list has those inside it."""
+    slots = {key: slot for region in regions for key, (slot, _) in region.slots.items()}
+    whole = {key[0] for key in slots if key[1] is WHOLE}
+    return [slot for key, slot in slots.items() if key[1] is WHOLE or key[0] not in whole]
+
+
+def _results(region: Region, slots: list[Slot], told: list[int], seen: bool) -> tuple[Any, ...]:
+    at_failure = [content(slot, region.slots) for slot in slots]
+    contents = [FILLER for _ in slots] if region.raised else at_failure
+    payload = {n: region.payload.get(n, FILLER) for n in told}
+    code = 0 if region.code is None else region.code
+    return region.value, contents, at_failure if seen else [], code, payload
+
+
+def and_(first: Any, rest: tuple[Callable[[], Any], ...]) -> Any:
+    return _short_circuit(first, rest, stop_when=False)
+
+
+def or_(first: Any, rest: tuple[Callable[[], Any], ...]) -> Any:
+    return _short_circuit(first, rest, stop_when=True)
+
+
+def _short_circuit(first: Any, rest: tuple[Callable[[], Any], ...], stop_when: bool) -> Any:
+    while rest:
+        if is_traced(first):
+            return _staged(first, rest, stop_when)
+        if bool(first) is stop_when:
+            return first
+        first, rest = rest[0](), rest[1:]
+    return first
+
+
+def _staged(first: Any, rest: tuple[Callable[[], Any], ...], stop_when: bool) -> Any:
+    while len(rest) > LONG:
+        # one after the other: blocks inside blocks would go as deep as the chain is long
+        with only_if(_goes_on(first, stop_when)):
+            later = trace(rest[0], [], Watch(rest[0]))
+        if not _is_cheap_bool(first, later):
+            break
+        first, rest = _combined(first, later, stop_when), rest[1:]
+    predicate = scalar_predicate(first)
+    watch = Watch(*rest)
+
+    def run(kind: Type | None = None) -> Region:
+        with only_if(_goes_on(predicate, stop_when)):
+            return trace(
+                lambda: _as_number(_short_circuit(rest[0](), rest[1:], stop_when), kind), [], watch
+            )
+
+    later = run()
+    if _is_cheap_bool(first, later):
+        return _combined(first, later, stop_when)
+    value = later.value
+    kind = value.type if isinstance(value, Out) else type_of(value) if is_dynamic(value) else None
+    if kind is not None and kind.dtype == jnp.bool_ != first.dtype:
+        later = run(type_of(first))
+    now = trace(lambda: _as_number(first, kind, is_zero=not stop_when), [], Watch())
+    one, other = (now, later) if stop_when else (later, now)
+    return join_branches(predicate, one, other, watch)
+
+
+def _as_number(value: Any, other: Type | None, is_zero: bool = False) -> Any:
+    """A bool beside a number is a number: False is 0 and True is 1, in Python too.
+
+    So is an integer beside a float if it can only be zero, as the `n` of ``n and x / n`` where that
+    is the result.
+    """
+    if other is None or not is_dynamic(value) or not jnp.issubdtype(other.dtype, jnp.number):
+        return value
+    own = type_of(value)
+    loses_nothing = own.dtype == jnp.bool_ or (
+        is_zero
+        and jnp.issubdtype(own.dtype, jnp.integer)
+        and jnp.issubdtype(other.dtype, jnp.inexact)
+    )
+    return cast(jnp.asarray(value), other) if loses_nothing and own.shape == other.shape else value
+
+
+def _goes_on(first: Any, stop_when: bool) -> Callable[[], Any]:
+    return lambda: scalar_predicate(first) ^ stop_when
+
+
+def _combined(first: Any, later: Region, stop_when: bool) -> Any:
+    own = later.value
+    value = later.run()[own.index] if isinstance(own, Out) else own
+    kind = own.type.kind if isinstance(own, Out) else bool
+    # not `|`: to the graph that is the sum of two bools, which Python computes otherwise
+    found = jnp.where(first, True, value) if stop_when else jnp.logical_and(first, value)
+    return origins.made(found, origins.joined(origins.kind_of(first), kind))
+
+
+def _is_cheap_bool(first: Any, later: Region) -> bool:
+    """Whether a logical operation is exact: boolean scalars, nothing that fails or takes long."""
+    value = later.value
+    scalar = type(value) is bool or (
+        isinstance(value, Out) and value.type.dtype == jnp.bool_ and value.type.shape == ()
+    )
+    equations = later.jaxpr.jaxpr.eqns
+    plain = len(equations) <= CHEAP and not any(_has_graphs(e) for e in equations)
+    flag = first.dtype == jnp.bool_ and first.shape == ()
+    return scalar and flag and later.is_pure and plain
+
+
+def _has_graphs(equation: Any) -> bool:
+    graphs = jax.extend.core.jaxprs_in_params(equation.params)
+    return any(True for _ in graphs) and equation.primitive.name not in ("jit", "pjit")

@@ -1,0 +1,235 @@
+"""What was found out about a loop, for the next time that the same loop comes on the same values.
+
+Loops in each other are traced over and over: in trials of the loops around them, and in each round
+of those. What a loop becomes depends on its code and on everything that this can reach, with
+run-time values by their types alone. That is the key here; it holds for one graph that is built,
+and where something cannot be compared, nothing is remembered.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import types
+from collections import deque
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from d2s.backends.lax.arrays import aliases
+from d2s.backends.lax.arrays.may_alias import is_spent
+from d2s.backends.lax.forms.dtypes import type_of
+from d2s.backends.lax.graph import scopes
+from d2s.backends.lax.objects.slots import EMPTY
+from d2s.backends.lax.semantics.sequences import Sequence
+from d2s.backends.lax.trace.snapshot import Watch
+from d2s.conversion import MARKS
+from d2s.libraries import is_library_class, is_library_file
+from d2s.options import loop_options
+from d2s.runtime.values import Maybe, Unbound
+from d2s.static import StaticFunction
+
+#: arrays of so many elements are compared by their values
+SMALL = 64
+
+
+@dataclass
+class Memory:
+    """What is known of a loop; None where nobody has found out yet."""
+
+    #: its test becomes a run-time value
+    becomes_traced: bool | None = None
+    #: its test counts a few trips and ends it
+    is_short: bool = False
+    #: why it is not rolled
+    refusal: str | None = None
+    #: staged, it prints, or its test does more than to look
+    asks_ahead: bool = False
+    #: staged, it must not go on printing after a failure
+    carries_code: bool = False
+    #: the body needs Python numbers as they are
+    keeps_numbers: bool = False
+
+
+def of(watch: Watch, *roots: Any) -> Memory:
+    """What is remembered of a loop; `watch` knows all that it reaches."""
+    store = scopes.memories()
+    if store is None:
+        return Memory()
+    try:
+        key, kept = _Key(watch).of(roots)
+    except _Unknown:
+        return Memory()
+    if key not in store:
+        store[key] = Memory(), kept
+    found: Memory = store[key][0]
+    return found
+
+
+class _Unknown(Exception):
+    """Something may differ in a way that cannot be seen."""
+
+
+class _Key:
+    """The key of a loop: what is reached, by its number in the order in which it is found."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._numbers = {id(value): n for n, value in enumerate(watch.reached())}
+        #: what the key knows by identity, so that nothing else gets that identity
+        self._kept: list[Any] = []
+
+    def of(self, roots: tuple[Any, ...]) -> tuple[Hashable, list[Any]]:
+        found = [
+            (self._kind(value), tuple(map(self._token, parts)))
+            for value, parts in self._watch.reached_from()
+        ]
+        key = _context(), tuple(map(self._token, roots)), tuple(found)
+        return key, self._kept
+
+    def _token(self, value: Any) -> Hashable:
+        twins = scopes.twins()
+        if twins is not None:
+            value = twins.of(value)
+        number = self._numbers.get(id(value))
+        if number is not None:
+            return number
+        if type(value) is list:
+            return list, tuple(map(self._token, value))
+        is_apart = isinstance(value, Sequence | jax.core.Tracer)
+        return self._kind(value) if is_apart else self._atom(value)
+
+    def _atom(self, value: Any) -> Hashable:
+        kind = type(value)
+        if kind in (int, bool, str, bytes, types.NoneType, range):
+            return kind, value
+        if kind in (float, complex):
+            return kind, repr(value)  # two zeros, and numbers that are none
+        if kind is slice:
+            return kind, *map(self._token, (value.start, value.stop, value.step))
+        if kind is types.ModuleType or isinstance(value, enum.Enum):
+            return self._itself(value)
+        raise _Unknown
+
+    def _itself(self, value: Any) -> Hashable:
+        self._kept.append(value)
+        return "itself", id(value)
+
+    def _kind(self, value: Any) -> Hashable:
+        """All that makes up a value but the parts that are reached from it."""
+        kind: Any = type(value)
+        if value is EMPTY:
+            return "empty"
+        if kind in _PLAIN:
+            return "plain", kind
+        for kinds, describe in _DESCRIBED:
+            if isinstance(value, kinds):
+                return kind, describe(self, value)
+        own = all(k is object or not is_library_class(k) for k in kind.__mro__)
+        return self._itself(kind) if own else self._library(value)
+
+    def _library(self, value: Any) -> Hashable:
+        """Functions of jax and NumPy are what they are; others may have a state."""
+        home = type(value).__module__.partition(".")[0]
+        if callable(value) and home in ("jax", "jaxlib", "numpy"):
+            return self._itself(value)
+        raise _Unknown
+
+    def _function(self, value: types.FunctionType) -> Hashable:
+        if any(name not in MARKS for name in value.__dict__):
+            raise _Unknown
+        of_d2s = (value.__module__ or "").startswith("d2s.")
+        if is_library_file(value.__code__.co_filename) and not of_d2s:
+            return self._itself(value)
+        return self._itself(value.__code__), self._itself(value.__globals__)
+
+    def _class(self, value: type) -> Hashable:
+        return self._itself(value), () if is_library_class(value) else tuple(vars(value))
+
+    def _dict(self, value: dict[Any, Any]) -> Hashable:
+        if type(value) is not dict:
+            raise _Unknown
+        return tuple(map(self._atom, value))
+
+    def _deque(self, value: deque[Any]) -> Hashable:
+        if type(value) is not deque:
+            raise _Unknown
+        return value.maxlen
+
+    def _method(self, value: Any) -> Hashable:
+        return str(value.__name__)
+
+    def _tracer(self, value: Any) -> Hashable:
+        if is_spent(value):
+            return "spent"
+        if value.to_concrete_value() is not None:
+            raise _Unknown
+        position = scopes.is_position(value), scopes.range_of(value)
+        return type_of(value), position, aliases.may_be_numpy(value)
+
+    def _array(self, value: Any) -> Hashable:
+        is_key = jnp.issubdtype(value.dtype, jax.dtypes.extended)
+        is_view = isinstance(value, np.ndarray) and value.base is not None
+        if is_key or is_view or value.dtype == object or value.size > SMALL:
+            raise _Unknown
+        held = np.asarray(value)
+        weak = getattr(value, "weak_type", False)
+        return held.shape, str(held.dtype), weak, held.tobytes()
+
+    def _number(self, value: np.generic) -> Hashable:
+        return str(value.dtype), value.tobytes()
+
+    def _maybe(self, value: Maybe) -> Hashable:
+        bound = value.bound
+        is_tracer = isinstance(bound, jax.core.Tracer)
+        return value.name, self._tracer(bound) if is_tracer else self._token(bound)
+
+    def _sequence(self, value: Sequence) -> Hashable:
+        """Items of a loop: what they are made from is reached by nobody."""
+        held = {name: part for name, part in vars(value).items() if name not in _USE}
+        return tuple(held), tuple(map(self._token, held.values()))
+
+    def _unbound(self, value: Unbound) -> Hashable:
+        return value.name
+
+
+#: where a sequence was made, and whether it was used
+_USE = ("_made_in", "_used")
+
+_PLAIN = (
+    *(list, tuple, set, frozenset, bytearray),
+    *(types.CellType, types.MethodType, staticmethod, classmethod, property, partial),
+)
+
+_DESCRIBED: list[tuple[Any, Callable[[_Key, Any], Hashable]]] = [
+    (jax.core.Tracer, _Key._tracer),
+    ((jax.Array, np.ndarray), _Key._array),
+    (np.generic, _Key._number),
+    (types.FunctionType, _Key._function),
+    ((types.BuiltinMethodType, types.MethodWrapperType), _Key._method),
+    (type, _Key._class),
+    (Maybe, _Key._maybe),
+    (Unbound, _Key._unbound),
+    (Sequence, _Key._sequence),
+    (dict, _Key._dict),
+    (deque, _Key._deque),
+    (
+        (
+            *(StaticFunction, np.dtype, enum.Enum, dataclasses.Field, jax.sharding.Mesh),
+            *(types.MemberDescriptorType, types.GetSetDescriptorType),
+            *(jax.sharding.AbstractMesh, jax.sharding.Sharding, jax.Device),
+        ),
+        _Key._itself,
+    ),
+]
+
+
+def _context() -> Hashable:
+    """What a loop depends on besides the values."""
+    options = loop_options.loops(), loop_options.max_iterations(), loop_options.checkpoints()
+    return options, loop_options.checks(), scopes.surroundings()

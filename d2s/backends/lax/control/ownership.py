@@ -1,0 +1,52 @@
+"""Which lists, dicts and objects nobody has but the variable that a staged block is about to bind.
+
+Where such a one is replaced by what the block makes, no other name can tell the two apart.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from d2s.backends.lax.trace.blame import assigned_here
+from d2s.backends.lax.trace.boxes import contents
+
+
+def alone(block: Callable[..., Any], state: tuple[Any, ...], skip: int = 0) -> frozenset[int]:
+    """Of the variables that a block gets and binds anew: what only they have, by identity."""
+    code = getattr(block, "__code__", None)
+    if code is None or code.co_argcount - skip != len(state):
+        return frozenset()
+    bound = assigned_here()
+    found: set[int] = set()
+    for n in range(len(state)):
+        name = code.co_varnames[skip + n]
+        if (bound is None or name in bound) and _counts(state, n) == _usual()[0]:
+            _inside(state[n], found)
+    return frozenset(found)
+
+
+def _counts(state: tuple[Any, ...], n: int) -> int:
+    return sys.getrefcount(state[n])
+
+
+def _inside(value: Any, found: set[int]) -> None:
+    held = contents(value)
+    if held is None:
+        return
+    found.add(id(value))
+    parts = held[0]
+    for key in list(parts):
+        if sys.getrefcount(parts[key]) == _usual()[1]:
+            _inside(parts[key], found)
+
+
+@functools.cache
+def _usual() -> tuple[int, int]:
+    """How often something is referred to when only a variable, or only a list, has it."""
+    variable: list[Any] = [[]]
+    held = contents(variable)
+    assert held is not None, "a list has contents"
+    return _counts((variable,), 0), sys.getrefcount(held[0][0])

@@ -1,0 +1,166 @@
+"""One trip of a loop on abstract values: what goes into the body, and what comes out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from d2s.backends.lax.forms.appended import Recorder
+from d2s.backends.lax.forms.dtypes import Type, cast
+from d2s.backends.lax.forms.trees import Filler, Known, Leaf, boxes_in
+from d2s.backends.lax.graph import scopes, sites
+from d2s.backends.lax.objects.slots import Slot
+from d2s.backends.lax.regions.regions import Handed
+from d2s.backends.lax.trace.boxes import Taking, build
+from d2s.backends.lax.trace.snapshot import Watch
+from d2s.errors import StagingError
+
+State = tuple[Any, ...]
+
+
+class Hole(Leaf):
+    """A leaf of the state that the loop may carry: its value before the loop, its type in it."""
+
+    def __init__(self, init: Any, kind: Type) -> None:
+        self.init, self.type = init, kind
+
+    def before(self) -> Any:
+        if isinstance(self.init, Filler):
+            return self.type.zeros()
+        # jax would keep a reference to a NumPy array, which may be written later
+        init = self.init.copy() if isinstance(self.init, np.ndarray) else self.init
+        return cast(init, self.type)
+
+
+def given(
+    plan: list[Any], holes: list[Hole], inputs: Iterable[Any], memo: dict[Any, Any] | None = None
+) -> list[Any]:
+    """The plan with values in its holes."""
+    by = dict(zip(map(id, holes), inputs, strict=True))
+    made: dict[Any, Any] = {} if memo is None else memo
+    return [build(value, lambda leaf: by.get(id(leaf), leaf), made) for value in plan]
+
+
+class Last(Slot):
+    """The last item of a list that a loop appends to, for a body that reads it."""
+
+    def __init__(self, owner: list[Any]) -> None:
+        super().__init__(owner, "last")
+
+    def get(self) -> Any:
+        return self.owner[-1]
+
+    def set(self, value: Any) -> None:
+        """After the loop the list has it."""
+
+
+class Trip(Handed):
+    """One run of the body on abstract values."""
+
+    def __init__(
+        self,
+        body: Callable[..., State],
+        plan: list[Any],
+        holes: list[Hole],
+        shared: list[Slot],
+        grown: list[tuple[list[Any], int]],
+        watch: Watch,
+        extra: int,
+        state: State,
+    ) -> None:
+        self._body, self._plan, self._holes, self._shared = body, plan, holes, shared
+        self._grown, self._watch, self._extra, self._state = grown, watch, extra, state
+        self._memo: dict[Any, Any] = {}
+        #: which of the state the iteration has changed in place
+        self.changed: list[int] = []
+        self._after: list[Any] = []
+        self._recorders: list[Recorder] = []
+
+    def run(self, *inputs: Any) -> Trip:
+        count = len(self._state)
+        self._memo = {}
+        self._recorders = [Recorder(owner, inputs[0], count) for owner, count in self._grown]
+        self._memo |= {id(r.owner): r for r in self._recorders}
+        values = given(self._plan, self._holes, inputs[self._extra :], self._memo)
+        for slot, value in zip(self._shared, values[count:], strict=True):
+            if isinstance(slot, Last):
+                self._memo[id(slot.owner)].last = [value]
+            else:
+                slot.set(value)
+        places = self._stand_in()
+        carried = [Watch(value) for value in values]
+        after = list(self._body(*inputs[: self._extra], *values[:count]))
+        for place, owner, recorder in places:
+            if place.get() is recorder:
+                place.set(owner)
+        if not all(recorder.is_only_appended_to() for recorder in self._recorders):
+            _refuse_surgery()
+        now = [*after, *(slot.get() for slot in self._shared)]
+        for n, watch in enumerate(carried):
+            if not isinstance(self._plan[n], Known) and not watch.is_unchanged():
+                if now[n] is not values[n]:
+                    _refuse_changes()
+                self.changed.append(n)
+        self._after = after
+        return self
+
+    def _stand_in(self) -> list[tuple[Slot, list[Any], Recorder]]:
+        """Put the recorders where the lists are."""
+        stands = {id(r.owner): r for r in self._recorders}
+        if any(self._watch.is_fixed_in_something(r.owner) for r in self._recorders):
+            _refuse_hidden()
+        places = []
+        names = self._watch.names() if stands else []
+        for place in (*self._watch.places(), *names) if stands else ():
+            held = place.get()
+            if id(held) in stands:
+                if scopes.twins() is None and any(place is name for name in names):
+                    _refuse_hidden()  # the name belongs to everybody
+                places.append((place, held, stands[id(held)]))
+                place.set(stands[id(held)])
+        return places
+
+    def take(self, take: Taking) -> list[Any]:
+        originals = {b.identity: b.origin for b in boxes_in(self._plan)}
+        made = {id(v): originals[key] for key, v in self._memo.items() if key in originals}
+        take.copies = made
+        state = [take(value) for value in self._after]
+        for slot in self._shared:
+            if isinstance(slot, Last):
+                recorder = self._memo[id(slot.owner)]
+                take.view[slot.identity] = slot, take((recorder.added or recorder.last)[-1])
+        taken = [*state, *(take(r.added, compact=True) for r in self._recorders)]
+        # what nobody holds any more is not in the graph
+        self._memo, self._after, self._recorders = {}, [], []
+        return taken
+
+
+def _refuse_changes() -> None:
+    raise StagingError(
+        "a list, dict or object that a loop carries is changed in place in it; other names of it "
+        "would not see the change",
+        code="D2S024",
+        site=sites.where(),
+        fix="a new list, dict or object instead of the change in place",
+    )
+
+
+def _refuse_hidden() -> None:
+    raise StagingError(
+        "a list that a staged loop appends to is also in a tuple, a global name, a class or a "
+        "bound method, where the loop could read it",
+        code="D2S024",
+        site=sites.where(),
+        fix="the list in a variable, an attribute, a list or a dict alone",
+    )
+
+
+def _refuse_surgery() -> None:
+    raise StagingError(
+        "a list that a staged loop appends to is changed in another way, too",
+        code="D2S024",
+        site=sites.where(),
+        fix="an array of fixed size, written at an index",
+    )

@@ -1,0 +1,385 @@
+"""Texts with run-time values in them: written down while the graph is built, filled in when it ran.
+
+An f-string, `str()`, `format()` and `%` of a run-time value give a `Text`. It knows its values, and
+what to do with them; `print`, `raise` and other texts take it. Whoever needs its letters is told.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from d2s.backends.lax.arrays import aliases
+from d2s.backends.lax.forms import origins
+from d2s.backends.lax.forms.dtypes import cast, is_symbolic, type_of
+from d2s.backends.lax.forms.trees import Leaf, children, leaves, map_leaves
+from d2s.backends.lax.graph import scopes, sites
+from d2s.backends.lax.trace.questions import guarded, is_asked_by_us, unknown
+from d2s.errors import StagingError
+
+_TOKEN = "\x00d2s:{}\x00"
+_TOKENS = re.compile("\x00d2s:(\\d+)\x00")
+
+
+def _is_tracer(value: Any) -> bool:
+    return isinstance(value, jax.core.Tracer)
+
+
+@dataclass
+class Field:
+    """A value in a text, and how it is shown: by a format, or by a whole template of its own."""
+
+    value: Any
+    how: str
+    spec: str
+
+    def render(self) -> str:
+        return _WAYS[self.how](self.value, self.spec)
+
+
+_WAYS: dict[str, Callable[[Any, str], str]] = {
+    "": format,
+    "s": lambda value, spec: format(str(value), spec),
+    "r": lambda value, spec: format(repr(value), spec),
+    "a": lambda value, spec: format(ascii(value), spec),
+    "%": lambda value, template: template % value,
+}
+
+
+_not_yet = guarded(object.__repr__)
+
+
+@dataclass(eq=False, repr=False, slots=True, weakref_slot=True)
+class Text:
+    """Letters and fields in turn. Once its values are known, its text is that of Python."""
+
+    parts: tuple[Any, ...]
+
+    def __str__(self) -> str:
+        if any(map(_is_tracer, leaves(self.parts))):
+            return _not_yet(self)
+        return "".join(part.render() if isinstance(part, Field) else part for part in self.parts)
+
+    def __repr__(self) -> str:
+        return repr(str(self))
+
+    def __format__(self, spec: str) -> str:
+        return format(str(self), spec)
+
+    def __add__(self, other: Any) -> Any:
+        return joined([self, other]) if isinstance(other, str | Text) else str(self) + other
+
+    def __radd__(self, other: Any) -> Any:
+        return joined([other, self]) if isinstance(other, str) else other + str(self)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return other / str(self)  # a path before it would take nothing but a text of Python's
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Text) and not any(map(_is_tracer, leaves([self, other]))):
+            return self.parts == other.parts
+        if any(isinstance(leaf, Later) for leaf in leaves(self)):
+            return False
+        return str(self) == str(other) if isinstance(other, str | Text) else False
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def __getattr__(self, name: str) -> Any:
+        # where no graph is built, as in the copy of a saved function, it is an object like others
+        ours = scopes.current() is None or is_asked_by_us(sys._getframe(1))
+        if hasattr(str, name) and not (ours and name.startswith("__")):
+            return getattr(str(self), name)
+        if not ours:
+            raise unknown()  # it is code that takes nothing but Python's texts, or was called by it
+        raise AttributeError(f"'str' object has no attribute '{name}'")
+
+
+def _asks(name: str) -> Any:
+    def ask(self: Text, *args: Any) -> Any:
+        return getattr(str(self), name)(*map(_letters, args))
+
+    return ask
+
+
+for _name in ("len", "iter", "contains", "getitem", "lt", "le", "gt", "ge", "mul", "rmul", "mod"):
+    setattr(Text, f"__{_name}__", _asks(f"__{_name}__"))
+
+
+def _is_not_empty(text: Text) -> bool:
+    """Whether a text has letters: a number that stands for itself shows some, whatever it is."""
+    plain = (part for part in text.parts if isinstance(part, Field) and part.how in ("", "s", "r"))
+    known = any(isinstance(part, str) for part in text.parts)
+    return known or any(_is_tracer(part.value) for part in plain) or bool(str(text))
+
+
+Text.__bool__ = _is_not_empty  # type: ignore[attr-defined]
+
+
+def _letters(value: Any) -> Any:
+    return str(value) if isinstance(value, Text) else value
+
+
+def joined(pieces: list[Any]) -> Any:
+    """One text of several; a plain one if none has a run-time value."""
+    parts: list[Any] = []
+    for piece in pieces:
+        for part in piece.parts if isinstance(piece, Text) else (piece,):
+            if parts and isinstance(part, str) and isinstance(parts[-1], str):
+                parts[-1] += part
+            elif not isinstance(part, str) or part:
+                parts.append(part)
+    plain = all(isinstance(part, str) for part in parts)
+    return "".join(parts) if plain else Text(tuple(parts))
+
+
+def of(value: Any, how: str = "", spec: str = "") -> Text:
+    """The text of something with run-time values, which nobody can change afterwards."""
+    text = Text((Field(_copied(value), how, spec),))
+    _refuse_doubtful(text.parts[0])
+    try:
+        str(sample(text))  # a format that does not fit fails here, as it does in Python
+    except (TypeError, ValueError) as error:
+        if how == "%" and _has_shown(text.parts[0].value):
+            raise unknown() from error  # Python's message names the class of the value
+        raise
+    return text
+
+
+def _has_shown(value: Any) -> bool:
+    parts = children(value)
+    return isinstance(value, Shown | Text) or (
+        parts is not None and any(_has_shown(part) for _, part in parts[0])
+    )
+
+
+def _copied(value: Any) -> Any:
+    """The containers anew, and what else could change as it shows itself now."""
+    parts = children(value)
+    if parts is not None and not isinstance(value, Shown):
+        return parts[1]([_copied(part) for _, part in parts[0]])
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    if value is None or _is_tracer(value) or isinstance(value, _FIXED):
+        return value
+    if isinstance(value, Shown):
+        return value
+    return Shown(str(value), repr(value))
+
+
+_NUMBERS = (bool, int, float, complex, np.generic, jax.Array)
+_FIXED: tuple[Any, ...] = (*_NUMBERS, str, bytes, type, jax.tree_util.PyTreeDef)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """An object as it showed itself while the graph was built; None for what nobody asks for."""
+
+    text: Any
+    own: Any
+    #: the text is what its class made of a format
+    is_formatted: bool = False
+
+    def __str__(self) -> str:
+        return str(_asked(self.text))
+
+    def __repr__(self) -> str:
+        return str(_asked(self.own))
+
+    def __format__(self, spec: str) -> str:
+        return str(self) if self.is_formatted else format(_asked(self.text), spec)
+
+
+def _asked(text: Any) -> Any:
+    if text is None:
+        raise unknown()
+    return text
+
+
+def _refuse_doubtful(field: Field) -> None:
+    """In a graph `2`, `Array(2)` and `np.int32(2)` are one thing; by themselves they look alike."""
+    by_repr = field.how in ("r", "a") or re.search(r"%[ra]", field.spec)
+    inside = field.how in ("", "s") and not _is_tracer(field.value)
+    for leaf in _shown_leaves(field.value) if by_repr or inside else ():
+        if not isinstance(leaf, jax.core.Tracer):
+            continue
+        if origins.kind_of(leaf) in (None, origins.NUMPY) or aliases.may_be_numpy(leaf):
+            raise StagingError(
+                "whether a run-time value shows as Python's, NumPy's or JAX's is not known here",
+                code="D2S020",
+                site=sites.where(),
+                fix="the value by itself, not in a container or by repr(): print(x), f'{x}'",
+            )
+
+
+def _shown_leaves(value: Any) -> list[Any]:
+    """The leaves of a value, but for those of texts in it, which show them their own way."""
+    parts = None if isinstance(value, Text) else children(value)
+    return [value] if parts is None else [v for _, part in parts[0] for v in _shown_leaves(part)]
+
+
+def sample(text: Any) -> Any:
+    """A text with some values in place of those that are not known yet."""
+
+    def some(leaf: Any) -> Any:
+        if not _is_tracer(leaf):
+            return leaf
+        kind = jax.typeof(leaf)
+        if jnp.issubdtype(kind.dtype, jax.dtypes.extended):
+            return leaf.dtype
+        zeros = np.broadcast_to(np.zeros((), kind.dtype), kind.shape)
+        return zeros.item() if are_numbers([leaf])[0] else _Some(zeros)
+
+    return map_leaves(some, text)
+
+
+class _Some:
+    """An array of zeros that formats as one of jax does; it is never shown."""
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def __format__(self, spec: str) -> str:
+        return format(self._value[()] if not self._value.ndim else self._value, spec)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._value, name)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._value[index]
+
+    def __index__(self) -> int:
+        return int(self._value.__index__())
+
+    def __float__(self) -> float:
+        return float(self._value)
+
+    def __int__(self) -> int:
+        return int(self._value)
+
+
+@dataclass(frozen=True)
+class Later(Leaf):
+    """A run-time value that is handed over beside what it belongs to: the n-th of those."""
+
+    number: int
+
+
+def with_sizes(tree: Any) -> Any:
+    """The same with the numbers of named dimensions, which are known when the graph runs."""
+    return map_leaves(lambda leaf: jnp.asarray(leaf) if is_symbolic(leaf) else leaf, tree)
+
+
+def taken(tree: Any, values: list[Any]) -> Any:
+    """A text or container without its run-time values, which are added to a list."""
+
+    def take(leaf: Any) -> Any:
+        if not _is_tracer(leaf):
+            return leaf
+        values.append(leaf)
+        return Later(len(values) - 1)
+
+    return map_leaves(take, with_sizes(tree))
+
+
+def filled(tree: Any, values: list[Any]) -> Any:
+    """The same with values again; what is known of it now is a plain text."""
+    return _spelled(map_leaves(lambda v: values[v.number] if isinstance(v, Later) else v, tree))
+
+
+def _spelled(tree: Any) -> Any:
+    if isinstance(tree, Text):
+        return tree if any(map(_is_tracer, leaves(tree))) else str(tree)
+    parts = children(tree)
+    return tree if parts is None else parts[1]([_spelled(part) for _, part in parts[0]])
+
+
+def are_numbers(values: list[Any]) -> list[bool]:
+    """Which run-time values are Python numbers, as far as that is known."""
+    kinds = [(origins.kind_of(value), jax.typeof(value)) for value in values]
+    return [k in origins.PYTHON or (k is None and t.weak_type) for k, t in kinds]
+
+
+def shown(value: Any, is_number: bool, is_weak: bool = False) -> Any:
+    """What a text shows of a value: a Python number for one, the array for the rest.
+
+    `is_weak` says that the array was one of a weak type, which its text tells.
+    """
+    if _is_tracer(value):  # under jax.grad its value is known all the same
+        value = value.to_concrete_value()
+    if jnp.issubdtype(value.dtype, jax.dtypes.extended):
+        return value
+    array = np.asarray(value)
+    if is_number:
+        return _number(array[()])
+    made, kind = jnp.asarray(array), type_of(value)
+    return cast(made, kind._replace(weak=True)) if kind.weak or is_weak else made
+
+
+def _number(value: Any) -> Any:
+    """A Python number; a float is the shortest that rounds to the one of the graph."""
+    if isinstance(value, np.complexfloating):
+        return complex(_number(value.real), _number(value.imag))
+    return float(str(value)) if isinstance(value, np.floating) else value.item()
+
+
+# -- while Python formats -------------------------------------------------------------------------
+
+
+@dataclass(repr=False)
+class Quote:
+    """A run-time value inside an f-string; formatting it leaves a token."""
+
+    value: Any
+    how: str
+    known: dict[int, Text]
+
+    def __format__(self, spec: str) -> str:
+        if isinstance(self.value, Text) and not spec and self.how in ("", "s"):
+            text = self.value
+        else:
+            text = of(self.value, self.how, known_letters(spec, self.known))
+        number = len(self.known)
+        self.known[number] = text
+        return _TOKEN.format(number)
+
+    def __str__(self) -> str:
+        return format(Quote(self.value, "s", self.known), "")
+
+    def __repr__(self) -> str:
+        return format(Quote(self.value, "r", self.known), "")
+
+
+def quoted_letters(tree: Any, known: dict[int, Text]) -> Any:
+    """Values with letters for their texts, which leave marks for what is not known yet."""
+    if isinstance(tree, Text):
+        return format(Quote(tree, "", known), "")
+    parts = children(tree)
+    return tree if parts is None else rebuilt(tree, parts, lambda v: quoted_letters(v, known))
+
+
+def rebuilt(tree: Any, parts: Any, change: Callable[[Any], Any]) -> Any:
+    """A container with changed parts; itself if none has changed."""
+    new = [change(part) for _, part in parts[0]]
+    same = all(a is b for a, (_, b) in zip(new, parts[0], strict=True))
+    return tree if same else parts[1](new)
+
+
+def read(letters: str, known: dict[int, Text]) -> Any:
+    """The text that an f-string has left; itself where it quotes no run-time value."""
+    found = _TOKENS.split(letters)
+    if len(found) == 1:
+        return letters
+    return joined([known[int(part)] if n % 2 else part for n, part in enumerate(found)])
+
+
+def known_letters(spec: str, known: dict[int, Text]) -> str:
+    """A format inside of a format: it must not quote run-time values itself."""
+    return str(read(spec, known))

@@ -1,0 +1,239 @@
+"""Building a graph: the converted function runs once, on twins of what it reaches."""
+
+from __future__ import annotations
+
+import threading
+import types
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import jax.numpy as jnp
+
+from d2s.backends.lax.arrays import aliases
+from d2s.backends.lax.failures import failing
+from d2s.backends.lax.failures.after_failure import keep_transient
+from d2s.backends.lax.failures.failing import Failures
+from d2s.backends.lax.failures.whose import Escaped, is_raised_by_user, is_tracer_error
+from d2s.backends.lax.forms.dtypes import type_of
+from d2s.backends.lax.forms.trees import Out
+from d2s.backends.lax.function.copies import Twins
+from d2s.backends.lax.function.entries import Entry, Result, ResultInfo
+from d2s.backends.lax.function.inspection import shown
+from d2s.backends.lax.function.results import Build, Results, Write, all_leaves, only_leaf
+from d2s.backends.lax.graph import scopes
+from d2s.backends.lax.graph.scopes import Halt, Scope, changes
+from d2s.backends.lax.jaxprs import integer_ranges
+from d2s.backends.lax.jaxprs.integer_ranges import Unchecked
+from d2s.backends.lax.library.dispatching import clean_caches
+from d2s.backends.lax.objects.keys import Itself, Static
+from d2s.backends.lax.output import printing
+from d2s.backends.lax.reach.opaque import refuse_kept
+from d2s.backends.lax.regions.regions import trace
+from d2s.backends.lax.trace import observers
+from d2s.backends.lax.trace.snapshot import Watch
+from d2s.errors import Error, Site, StagingError
+from d2s.options import loop_options
+from d2s.runtime import record
+from d2s.runtime.recursion import deep
+from d2s.runtime.values import Unbound
+
+
+class Tracing(threading.local):
+    """Which functions this thread is building graphs of, and with what the call came."""
+
+    def __init__(self) -> None:
+        self.running: set[Any] = set()
+        self.owners: Any = ()
+        #: looks at the graph instead of running it
+        self.look: Callable[[Entry, Sequence[Any]], Any] | None = None
+
+
+tracing = Tracing()
+
+
+def build(entry: Entry, leaves: tuple[Any, ...], ticket: Any, reached: Any) -> Any:
+    """Build a graph of an entry: run the converted function once on abstract values."""
+    owner = entry.owner
+    owners, tracing.owners = tracing.owners, ()
+    inputs = shown(leaves)  # once they are written to, nobody may look at them
+    scope = Scope(Failures())
+    exact = entry.checks_integers or any(_is_python_int(leaf) for leaf in leaves)
+    prints = printing.into(ticket, reached, leaves, entry.key)
+    aside = scopes.set_aside(exact)
+    with (
+        deep,
+        record.counted(fresh=True),
+        _running(owner),
+        loop_options.afresh(
+            max_iterations=owner.options.max_iterations,
+            loops=owner.options.loops,
+            checks=owner.options.checks,
+        ),
+        aside,
+        aliases.arguments(),
+        scopes.entered(scope),
+        prints,
+        printing.refused(),
+        clean_caches(),
+    ):
+        try:
+            if exact:
+                result = _exact(entry, leaves, owners, scope)
+            else:
+                result = _result(scope, *_call(entry, leaves, owners, scope))
+                integer_ranges.require_checks()
+        except (printing.Asked, Unchecked):
+            tracing.owners = owners
+            raise
+        entry.calls_back |= scope.failures.calls_back
+        entry.is_final = not any(map(scope.failures.is_of_the_graph, scope.numbers))
+        entry.settle()
+        if not record.is_on():
+            owner._note(entry, inputs)
+        return result
+
+
+@contextmanager
+def _running(owner: Any) -> Iterator[None]:
+    before, tracing.running = tracing.running, {*tracing.running, owner}
+    try:
+        yield
+    finally:
+        tracing.running = before
+
+
+def _call(
+    entry: Entry, leaves: tuple[Any, ...], owners: Any, scope: Scope
+) -> tuple[list[Any], Build, list[Write]]:
+    """Run the function on twins; what it did to them, and what it fails with, is recorded."""
+    function, edge, name = entry.owner.function, entry.owner._edge, entry.owner._name
+    twins = Twins(entry.key, entry.fill(leaves), owners, entry.places, entry.owner._reach)
+    args, names, values = twins.roots[:3]
+    scopes.root().inputs = leaves
+    tokens = (token for token in entry.key if isinstance(token, Static | Itself))
+    pins = entry.owner._reach.pins
+    known = [t.value for t in tokens if isinstance(t.value, type | BaseException)]
+    # what stays itself in the graph is read as it is, and must not change
+    known += [t.value for t in entry.key if type(t) is Itself and id(t.value) in pins]
+    outside = Watch(function, *owners, *known, outside=True, apart=twins)
+    scope.watch, scope.observed, scope.is_whole = twins, not twins.is_empty, True
+    value: Any = None
+    try:
+        with scopes.watched(outside), scopes.with_twins(twins):
+            try:
+                kwargs = dict(zip(names, values, strict=True))
+                value = twins.enter(function)(*args, **kwargs)
+                if edge is not None:
+                    value = edge.leave(value)
+                if isinstance(value, Unbound) and not value.name:
+                    value = None  # nothing was returned on any way that did not fail
+                scopes.raise_refused()
+            except Halt:
+                failing.fail_at_last(scope)
+            except Exception as error:
+                if isinstance(error, Error) or is_tracer_error(error):
+                    raise
+                if not is_raised_by_user(error):
+                    raise
+                sure = scope.code is None and not (scopes.root().quotes or entry.prints)
+                sure = sure and not (
+                    failing.shows_containers(error) or failing.hides_tracers(error)
+                )
+                if sure and not any(True for _ in twins.changes()):
+                    # what was changed before it failed would have to stay changed
+                    _refuse_changes(outside, twins, name, function)
+                    raise
+                failing.fail(scope, error)
+        _refuse_changes(outside, twins, name, function)
+        observers.refuse_aliases(scopes.root(), name, _definition(function))
+        keep_transient(scope, twins.changed())
+        results = Results(twins, outside, function)
+        build = results.returned(value)
+        writes = results.writes(scope)
+        results.note_choices(scopes.root().choices)
+        if type(value) is tuple and list(map(id, value)) == list(map(id, results.outs)):
+            build = all_leaves
+        aliases.refuse_held(results.outs)
+        aliases.check_views(results.outs)
+        aliases.refuse_held(slot.get() for slot in twins.places())
+        refuse_kept({id(v): parts for v, parts in outside.reached_from()}, outside.reached())
+    finally:
+        outside.undo()
+        outside.forget()
+        twins.take_back()
+    entry.watch(outside)
+    return results.outs, build, writes
+
+
+def _exact(entry: Entry, leaves: tuple[Any, ...], owners: Any, scope: Scope) -> Any:
+    """The same for Python integers, whose arithmetic is checked: the function is a region."""
+    seen: list[tuple[Build, list[Write]]] = []
+
+    def run(*inputs: Any) -> Any:
+        inner = scopes.current()
+        assert inner is not None, "a region has a scope"
+        try:
+            outs, build, writes = _call(entry, inputs, owners, inner)
+        except Exception as error:
+            raise Escaped(error) from error
+        seen.append((build, writes))
+        return outs
+
+    try:
+        kinds = [type_of(leaf) for leaf in leaves]
+        region = trace(run, kinds, Watch(outside=True), root=True)
+    except Escaped as escaped:
+        raise escaped.error from escaped.error.__cause__
+    computed = region.run(*leaves)
+
+    def put(leaf: Any) -> Any:
+        return computed[leaf.index] if isinstance(leaf, Out) else leaf
+
+    if region.code is not None:
+        payload = {n: [put(v) for v in values] for n, values in region.payload.items()}
+        scope.merge(put(region.code), payload, region.numbers)
+    return _result(scope, [put(leaf) for leaf in region.value], *seen[-1])
+
+
+def _result(scope: Scope, outs: list[Any], build: Build, writes: list[Write]) -> Any:
+    plain = scope.code is None and not writes and not scope.failures.calls_back
+    if plain and build is only_leaf:
+        return outs[0]
+    if plain and build is all_leaves:
+        return tuple(outs)
+    return Result(
+        outs,
+        scope.code,
+        scope.payload,
+        ResultInfo(build, writes, scope.failures, scope.numbers),
+    )
+
+
+def _is_python_int(leaf: Any) -> bool:
+    kind = type_of(leaf)
+    return kind.weak and bool(jnp.issubdtype(kind.dtype, jnp.integer))
+
+
+def _definition(function: types.FunctionType) -> Site:
+    code = function.__code__
+    return Site(code.co_filename, code.co_firstlineno, function.__qualname__)
+
+
+def _refuse_changes(outside: Watch, twins: Twins, name: str, function: types.FunctionType) -> None:
+    """What has no twin must not change: a compiled call would not do it again."""
+    changed = next((owner for owner, _ in outside.changed()), None)
+    label = None if changed is None else outside.label(changed)
+    stray = twins.stray()
+    if twins.take_back() and label is None:
+        label = "an object that it reaches in more than one way"
+    if label is None and stray is not None:
+        label = f"the global name `{stray}`"
+    if label is not None:
+        outside.undo()
+        raise StagingError(
+            f"{name} changes {label}; a compiled call would not repeat that",
+            code="D2S024",
+            site=changes.get(id(changed)) or _definition(function),
+            fix="return the new value and store it outside",
+        )

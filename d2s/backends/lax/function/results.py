@@ -1,0 +1,467 @@
+"""What a call hands out: its value, and what it leaves changed in the objects it was given.
+
+Both are made from the outputs of the graph on every call. An object that was there before is that
+very object again; one that the function made is made anew each time.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import types
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from d2s.backends.lax.failures.after_failure import at_failure
+from d2s.backends.lax.failures.texts import Text
+from d2s.backends.lax.forms.dtypes import NUMBERS, is_dynamic, is_symbolic
+from d2s.backends.lax.forms.origins import ARRAY, kind_of, left
+from d2s.backends.lax.forms.trees import children, leaves
+from d2s.backends.lax.forms.widths import narrowed
+from d2s.backends.lax.function import chosen
+from d2s.backends.lax.function.copies import Change, Twins
+from d2s.backends.lax.graph.scopes import Scope
+from d2s.backends.lax.objects.attributes import attribute_names, delete_raw, getattr_raw, set_raw
+from d2s.backends.lax.objects.contents import slot_of
+from d2s.backends.lax.objects.flatten import is_twinned, new_object
+from d2s.backends.lax.objects.nnx import is_constant, is_mark
+from d2s.backends.lax.objects.refs import REF, RefTwin
+from d2s.backends.lax.objects.slots import EMPTY, Place, Slot, own_dict, slot_names
+from d2s.backends.lax.trace.blame import made_or_returned
+from d2s.backends.lax.trace.snapshot import Watch
+from d2s.errors import StagingError
+from d2s.static import method
+
+#: values that no graph can choose between
+_DIFFERENT = ("D2S010", "D2S012", "D2S013")
+
+
+class Call:
+    """One call that ended: outputs of the graph, the objects it was given, those made for it."""
+
+    __slots__ = ("made", "outs", "owners")
+
+    def __init__(self, outs: list[Any], owners: Any) -> None:
+        self.outs, self.owners = outs, owners
+        self.made: dict[int, Any] = {}
+
+
+Build = Callable[[Call], Any]
+
+
+def only_leaf(call: Call) -> Any:
+    return call.outs[0]
+
+
+def all_leaves(call: Call) -> Any:
+    return tuple(call.outs)
+
+
+class Results:
+    """Collects the outputs of a graph, and how to make Python values from them."""
+
+    def __init__(self, twins: Twins, outside: Watch, function: types.FunctionType) -> None:
+        self.outs: list[Any] = []
+        self._function = function
+        self._twins, self._outside = twins, outside
+        self._known: dict[int, tuple[Any, Build]] = {}
+        #: what leaves the call in the place of others, by the identity of its twin, and those
+        self._choices: dict[int, list[Build]] = {}
+
+    def note_choices(self, choices: list[tuple[list[Any], list[Any]]]) -> None:
+        """Let calls tell of the objects that they leave in the place of others."""
+        sources: dict[int, list[Any]] = {}
+        for made, replaced in choices:
+            # what was made of others stands for those that they stand for
+            every = [*replaced, *(one for old in replaced for one in sources.get(id(old), ()))]
+            for one in made:
+                sources.setdefault(id(one), []).extend(every)
+        for identity, others in sources.items():
+            if identity in self._known:
+                builds = {id(one): self._leaves_too(one) for one in others}
+                self._choices[identity] = [build for build in builds.values() if build is not None]
+
+    def _leaves_too(self, value: Any) -> Build | None:
+        number = self._twins.number(value)
+        if number is not None:
+            return lambda call: call.owners[number]
+        known = self._known.get(id(value))
+        return None if known is None else known[1]
+
+    def returned(self, value: Any) -> Build:
+        """How to make what the function returns: a number by itself is an array for the caller."""
+        if isinstance(value, jax.core.Tracer) and self._twins.number(value) is None:
+            self.outs.append(value)
+            return only_leaf
+        return self.of(value)
+
+    def of(self, value: Any) -> Build:
+        """How to make a value."""
+        number = self._twins.number(value)
+        if number is not None:
+            return lambda call: call.owners[number]
+        if isinstance(value, np.ndarray | np.generic) and is_dynamic(value):
+            if narrowed(value) is None:  # it is known, and no output of a graph could hold it
+                return lambda call: value.copy()
+            return self._out(value)
+        if isinstance(value, jax.Array):
+            return self._out(value)
+        if value is None or type(value) in NUMBERS or type(value) is str or is_symbolic(value):
+            return lambda call: value
+        if self._outside.knows(value):
+            return lambda call: value
+        if isinstance(value, Text):
+            str(value)  # says that it is not known
+        known = self._known.get(id(value))
+        return known[1] if known is not None else self._fresh(value)
+
+    def _out(self, value: Any) -> Build:
+        position, kind = len(self.outs), kind_of(value)
+        self.outs.append(value)
+        if kind in NUMBERS:
+            return lambda call: left(call.outs[position], kind)
+        return (lambda call: call.outs[position]) if position else only_leaf
+
+    def _fresh(self, value: Any) -> Build:
+        kind: Any = type(value)
+        if is_mark(kind):
+            return lambda call: kind()
+        if kind is tuple or (isinstance(value, tuple) and hasattr(kind, "_fields")):
+            parts = [self.of(part) for part in value]
+            make: Any = tuple if kind is tuple else (lambda items: kind(*items))
+            return lambda call: make([part(call) for part in parts])
+        if kind is slice:
+            # Python takes nothing but numbers for the bounds, so the caller gets those
+            bounds = [_number(self.of(part)) for part in (value.start, value.stop, value.step)]
+            return lambda call: slice(*(bound(call) for bound in bounds))
+        if isinstance(value, types.MethodType):
+            owner, function = self.of(value.__self__), value.__func__
+            return lambda call: method(function, owner(call))
+        if kind is RefTwin:
+            return self._reference(value)
+        filler = self._filler(value)
+        if filler is None:
+            return self._other(value)
+        # first the object, then what is in it: it may contain itself
+        number, identity, choices = len(self._known), id(value), self._choices
+
+        def build(call: Call) -> Any:
+            if number not in call.made:
+                call.made[number] = made = empty()
+                fill(call, made)
+                if identity in choices:
+                    chosen.note(made, [other(call) for other in choices[identity]])
+            return call.made[number]
+
+        self._known[id(value)] = value, build
+        empty, fill = filler(value)
+        return build
+
+    def _reference(self, value: RefTwin) -> Build:
+        number, held = len(self._known), self.of(value.value)
+
+        def build(call: Call) -> Any:
+            if number not in call.made:
+                call.made[number] = jax.new_ref(held(call))
+            return call.made[number]
+
+        self._known[id(value)] = value, build
+        return build
+
+    def _filler(self, value: Any) -> Any:
+        kind = type(value)
+        if kind in (list, deque):
+            return self._items
+        if kind in (dict, OrderedDict, defaultdict):
+            return self._entries
+        if kind is set:
+            return self._elements
+        return self._attributes if is_twinned(kind) else None
+
+    def _items(self, value: Any) -> Any:
+        parts = [self.of(part) for part in value]
+        empty: Any = list if type(value) is list else functools.partial(deque, maxlen=value.maxlen)
+        return empty, lambda call, made: made.extend([part(call) for part in parts])
+
+    def _entries(self, value: Any) -> Any:
+        parts = [(self.of(key), self.of(part)) for key, part in value.items()]
+        kind = type(value)
+        empty: Any = functools.partial(kind, value.default_factory) if kind is defaultdict else kind
+        return empty, lambda call, made: made.update([(k(call), p(call)) for k, p in parts])
+
+    def _elements(self, value: Any) -> Any:
+        parts = [self.of(part) for part in value]
+        return set, lambda call, made: made.update([part(call) for part in parts])
+
+    def _attributes(self, value: Any) -> Any:
+        kind = type(value)
+        names = attribute_names(value)
+        parts = [(n, self._fit(value, n, self.of(getattr_raw(value, n)))) for n in names]
+
+        def fill(call: Call, made: Any) -> None:
+            for name, part in parts:
+                set_raw(made, name, part(call))
+
+        return functools.partial(new_object, kind), fill
+
+    def _other(self, value: Any) -> Build:
+        parts = children(value)
+        if parts is not None:
+            builds, make = [self.of(part) for _, part in parts[0]], parts[1]
+            return lambda call: make([build(call) for build in builds])
+        if not _is_same_on_every_call(value):
+            raise StagingError(
+                f"a {type(value).__name__} made inside a static function cannot leave it",
+                code="D2S031",
+                site=made_or_returned(value, self._function),
+                fix="arrays, numbers, texts, or lists, dicts and objects of those",
+            )
+        return lambda call: value
+
+    # -- changes ----------------------------------------------------------------------------------
+
+    def writes(self, scope: Scope) -> list[Write]:
+        return [self._write(change, scope) for change in self._twins.changes()]
+
+    def _write(self, change: Change, scope: Scope) -> Write:
+        if isinstance(change.target, Place):
+            place = change.target
+            slot = self._twins.slot(place)
+            entry = self._entry(slot, change.before is not EMPTY, change.after, scope)
+            return Write(place, [(None, *entry)], [], None)
+        copy = self._twins.copies[change.target]
+        before, after = change.before, change.after
+        if isinstance(after, list):
+            if len(before) != len(after):
+                self._refuse_half_done(copy, scope)
+                return self._resized(change)
+            before, after = dict(enumerate(before)), dict(enumerate(after))
+        if isinstance(after, set):
+            self._refuse_half_done(copy, scope)
+            return Write(change.target, [], [], [(self.of(item), _nothing) for item in after])
+        if not isinstance(after, dict):
+            self._refuse_half_done(copy, scope)
+            return Write(change.target, [], [], after)
+        if isinstance(copy, dict) and any(self._twins.number(key) is not None for key in after):
+            self._refuse_half_done(copy, scope)
+            return Write(
+                change.target, [], [], [(self.of(k), self.of(v)) for k, v in after.items()]
+            )
+        kept = [key for key in before if key in after]
+        gone = [key for key in before if key not in after]
+        new = [key for key in after if key not in before]
+        if list(after) != kept + new:
+            gone, new = list(before), list(after)  # in another order: all of it again
+        if gone:
+            self._refuse_half_done(copy, scope)
+        changed = [key for key in after if key in new or after[key] is not before.get(key, EMPTY)]
+        entries = [
+            (key, *self._entry(slot_of(copy, key), key in before, after[key], scope))
+            for key in changed
+        ]
+        entries = [(key, self._fit(copy, key, build), flag) for key, build, flag in entries]
+        return Write(change.target, entries, gone, None)
+
+    def _fit(self, copy: Any, name: Any, build: Build) -> Build:
+        """How to make what an attribute holds, which may have to be a Python number for good."""
+        if not is_constant(copy, name):
+            return build
+        now = getattr_raw(copy, name)
+        traced = [leaf for leaf in leaves(now) if isinstance(leaf, jax.core.Tracer)]
+        if any(kind_of(leaf) is ARRAY for leaf in traced):
+            raise StagingError(
+                f"an array is stored in `{name}` of a {type(copy).__name__}, where Flax wants a "
+                "constant",
+                code="D2S024",
+                site=made_or_returned(now, self._function),
+                fix=f"nnx.data(...) around the value that `{name}` gets first, or an nnx.Variable",
+            )
+        return _number(build) if traced and now is traced[0] else build
+
+    def _resized(self, change: Change) -> Write:
+        """A list of another length: what stands where it stood stays."""
+        pairs = zip(change.before, change.after, strict=False)
+        kept = next((n for n, (a, b) in enumerate(pairs) if a is not b), None)
+        if kept is None:
+            kept = min(len(change.before), len(change.after))
+        parts = [self.of(part) for part in change.after[kept:]]
+        return Write(change.target, [], [], (kept, parts))
+
+    def _entry(self, slot: Slot, was_there: bool, now: Any, scope: Scope) -> tuple[Build, Any]:
+        """The value of an entry when the call ended, well or not; and whether it is there then."""
+        if not scope.snapshots:
+            return self.of(now) if now is not EMPTY else _nothing, None
+        there: Any = now is not EMPTY
+        for code, values in reversed(scope.snapshots):
+            there_then = slot.identity in values
+            if there_then is not there or not isinstance(there, bool):
+                there = jnp.where(code != 0, there_then, there)
+        flag = None if isinstance(there, bool) else self._out(there)
+        return self._at_the_end(slot, now, scope) if now is not EMPTY else _nothing, flag
+
+    def _at_the_end(self, slot: Slot, now: Any, scope: Scope) -> Build:
+        """What a place holds when the call ended: chosen in the graph, or else by who called it."""
+        try:
+            return self.of(at_failure(scope, slot, now))
+        except StagingError as error:
+            if error.code not in _DIFFERENT:
+                raise
+        ways = [
+            (self._out(code != 0), self.of(values[slot.identity][1]))
+            for code, values in scope.snapshots
+            if slot.identity in values
+        ]
+        otherwise = self.of(now)
+
+        def build(call: Call) -> Any:
+            return next((then for failed, then in ways if bool(failed(call))), otherwise)(call)
+
+        return build
+
+    def _refuse_half_done(self, copy: Any, scope: Scope) -> None:
+        """What has another shape after a failure than after a success cannot be written back."""
+        for _, values in scope.snapshots:
+            then = {key for owner, key in values if owner in (id(copy), id(_own(copy)))}
+            now = set(range(len(copy))) if isinstance(copy, list | deque) else None
+            if now is None or then != now:
+                raise StagingError(
+                    f"a {type(copy).__name__} gets another size before or after something that "
+                    "may fail at run time; how much of that happened cannot be told",
+                    code="D2S024",
+                    fix="the checks first, then the change, in two static functions; or checks "
+                    "of your own outside",
+                )
+
+
+@dataclass
+class Write:
+    """A change of one object or name, done again on every call."""
+
+    target: int | Place
+    #: key, how to make the value, whether it is there (an output, when that depends on a failure)
+    entries: list[tuple[Any, Build, Build | None]]
+    gone: list[Any]
+    #: from where on, and how to make what comes there; or pairs of a dict; or the new contents
+    refill: Any
+
+    def prepare(self, call: Call) -> Callable[[], None]:
+        """Make the new values; what is returned then stores them."""
+        values = [
+            (key, outside(build(call)))
+            for key, build, flag in self.entries
+            if flag is None or bool(flag(call))
+        ]
+        if isinstance(self.target, Place):
+            place = self.target
+            return lambda: _bind(place, values)
+        owner = call.owners[self.target]
+        chosen.refuse_change(owner)
+        if isinstance(self.refill, tuple):
+            kept, parts = self.refill
+            made = [outside(part(call)) for part in parts]
+            return lambda: _replace_from(owner, kept, made)
+        if isinstance(self.refill, list):
+            pairs: Any = [(key(call), outside(part(call))) for key, part in self.refill]
+            if isinstance(owner, set):
+                pairs = [key for key, _ in pairs]
+            return lambda: _replace(owner, pairs)
+        if self.refill is not None:
+            return lambda: _replace(owner, self.refill)
+        return lambda: _store(owner, values, self.gone)
+
+
+def outside(value: Any) -> Any:
+    """A value that may be stored for good: none that belongs to somebody's graph."""
+    if isinstance(value, jax.core.Tracer):
+        known = value.to_concrete_value()
+        if known is None:
+            raise StagingError(
+                "a static function changes an object while jax transforms it; the new value is "
+                "known only inside the transformation",
+                code="D2S024",
+                fix="return the new value, or d2s.to_static around the whole, jax.jit, jax.vmap "
+                "and jax.grad included",
+            )
+        return known
+    return value
+
+
+def _bind(place: Place, values: list[tuple[Any, Any]]) -> None:
+    for _, value in values:
+        place.set(value)
+
+
+def _store(owner: Any, values: list[tuple[Any, Any]], gone: list[Any]) -> None:
+    if type(owner) is REF:
+        for _, value in values:
+            owner[...] = value
+        return
+    mapped = isinstance(owner, dict)
+    own = owner if mapped else None if isinstance(owner, list | deque) else _attributes(owner)
+    if own is not None:
+        for key in gone:
+            own.pop(key, None)
+        own.update(values)
+    elif isinstance(owner, list | deque):
+        for key, value in values:
+            owner[key] = value
+    else:
+        for key in gone:
+            delete_raw(owner, key)
+        for key, value in values:
+            set_raw(owner, key, value)
+
+
+def _attributes(owner: Any) -> dict[str, Any] | None:
+    """All attributes of an object in one dict, if it has no others."""
+    kind: Any = type(owner)
+    return own_dict(owner) if not slot_names(kind) else None
+
+
+def _replace_from(owner: Any, kept: int, made: list[Any]) -> None:
+    if isinstance(owner, list):
+        owner[kept:] = made
+    else:
+        while len(owner) > kept:
+            owner.pop()
+        owner.extend(made)
+
+
+def _replace(owner: Any, contents: Any) -> None:
+    if isinstance(owner, np.ndarray):
+        owner[...] = contents
+    else:
+        owner.clear()
+        dict.update(owner, contents) if isinstance(owner, dict) else owner.update(contents)
+
+
+def _number(build: Build) -> Build:
+    def made(call: Call) -> Any:
+        value = outside(build(call))
+        return value.item() if isinstance(value, jax.Array) and not value.shape else value
+
+    return made
+
+
+def _nothing(call: Call) -> Any:
+    return EMPTY
+
+
+def _own(value: Any) -> Any:
+    return own_dict(value)
+
+
+def _is_same_on_every_call(value: Any) -> bool:
+    """Whether a value can be made once, while the graph is built, and returned by every call."""
+    if isinstance(value, types.FunctionType):
+        captured = [cell.cell_contents for cell in value.__closure__ or ()]
+        return all(isinstance(held, types.ModuleType) for held in captured)
+    plain = (str, bytes, enum.Enum, type, types.ModuleType, range, slice, frozenset, np.dtype)
+    builtin = isinstance(value, types.BuiltinFunctionType) and value.__self__ is None
+    return value is None or type(value) in NUMBERS or isinstance(value, plain) or builtin

@@ -1,0 +1,286 @@
+"""Under `vmap` a loop asks its lane whether it is there at all.
+
+JAX turns a branch that differs between lanes into a choice behind both sides: each side runs for
+all lanes, also for those that do not take it, and a loop in it may never end for these. In the same
+way the body of a loop runs on for lanes that are done, and a loop inside of it may never end on
+the values they were left with. So a loop inside gets a flag, and makes no trip in lanes that
+are not there.
+
+The graphs are changed when lanes differ and not before: what nobody maps stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax._src.core import new_jaxpr_eqn
+from jax._src.effects import JaxprInputEffect
+from jax._src.interpreters import batching
+from jax._src.named_sharding import UNSPECIFIED
+from jax.core import ShapedArray
+from jax.extend.core import ClosedJaxpr, Primitive, Var, jaxprs_in_params
+from jax.extend.core.primitives import call_p, closed_call_p, cond_p, jit_p, remat_p, scan_p
+from jax.extend.core.primitives import while_p as jax_loop_p
+from jax.interpreters import ad, mlir
+
+from d2s.backends.lax.jaxprs.bounded.flags import either
+from d2s.backends.lax.jaxprs.bounded.loop import by_lane, graph, loop_p
+
+_FLAG = ShapedArray((), jnp.dtype(bool))
+
+#: whether a lane is there and its loop goes on: the flag of the lane, and the test of the loop
+asks_p = Primitive("asks")
+
+
+def _batch_question(args: Sequence[Any], dims: Sequence[Any]) -> tuple[Any, Any]:
+    """A loop that goes on for all lanes alike goes on while any of them is there."""
+    (on, go), (flags, goes) = args, dims
+    if goes is None:
+        return asks_p.bind(jnp.any(on, axis=flags), go), None
+    go = jnp.moveaxis(go, goes, 0)
+    if flags is None:
+        on, flags = jnp.broadcast_to(on, (go.shape[0], *on.shape)), 0
+    return asks_p.bind(jnp.moveaxis(on, flags, 0), go), 0
+
+
+def _both(on: Any, go: Any) -> Any:
+    """The test may have lanes of its own, behind those of the flag."""
+    return by_lane(on, go, jnp.zeros_like(go))
+
+
+def _derivative(primals: Sequence[Any], _: Sequence[Any]) -> tuple[Any, Any]:
+    asked = asks_p.bind(*primals)
+    return asked, ad.Zero(jax.typeof(asked).to_tangent_aval())
+
+
+asks_p.def_impl(_both)
+asks_p.def_abstract_eval(lambda on, go: ShapedArray(go.shape, go.dtype))
+mlir.register_lowering(asks_p, mlir.lower_fun(_both, multiple_results=False))
+batching.primitive_batchers[asks_p] = _batch_question
+ad.primitive_jvps[asks_p] = _derivative
+
+
+@lru_cache(maxsize=1024)
+def asking(closed: Any) -> Any:
+    """The graph with a flag as its first input: no loop in it makes a trip where that is off.
+
+    None where it has no loop.
+    """
+    return with_flag(closed) if _has_loop(closed.jaxpr) else None
+
+
+@lru_cache(maxsize=1024)
+def with_flag(closed: Any) -> Any:
+    """The same, also where it has none."""
+    on = Var(_FLAG)
+    equations = [_asked(equation, on) for equation in closed.jaxpr.eqns]
+    return _made(closed, [on, *closed.jaxpr.invars], equations, closed.jaxpr.outvars)
+
+
+def _made(closed: Any, invars: list[Any], equations: list[Any], outvars: list[Any]) -> Any:
+    unknown = closed.jaxpr.debug_info.with_unknown_names()
+    jaxpr = closed.jaxpr.replace(invars=invars, eqns=equations, outvars=outvars, debug_info=unknown)
+    return ClosedJaxpr(jaxpr, closed.consts)
+
+
+def _has_loop(jaxpr: Any) -> bool:
+    return any(
+        equation.primitive in (jax_loop_p, loop_p)
+        or any(map(_has_loop, jaxprs_in_params(equation.params)))
+        for equation in jaxpr.eqns
+    )
+
+
+def _asked(equation: Any, on: Any) -> Any:
+    """An equation with the flag in its loops."""
+    rule = _RULES.get(equation.primitive)
+    loops = equation.primitive in (jax_loop_p, loop_p)
+    inside = any(map(_has_loop, jaxprs_in_params(equation.params)))
+    # what counts its inputs for itself is a `jax.Ref`, which JAX does not map over a branch
+    if rule is None or any(isinstance(e, JaxprInputEffect) for e in equation.effects):
+        return equation
+    return rule(equation, on) if loops or inside else equation
+
+
+def _test(closed: Any) -> Any:
+    """The test of a loop, and the flag."""
+    inner = with_flag(closed)
+    (go,), on = inner.jaxpr.outvars, inner.jaxpr.invars[0]
+    both = Var(go.aval)
+    asks = new_jaxpr_eqn([on, go], [both], asks_p, {}, set())
+    return _made(inner, inner.jaxpr.invars, [*inner.jaxpr.eqns, asks], [both])
+
+
+def _while(equation: Any, on: Any) -> Any:
+    params, invars = dict(equation.params), list(equation.invars)
+    tests = params["cond_nconsts"]
+    params |= {
+        "cond_jaxpr": _test(params["cond_jaxpr"]),
+        "cond_nconsts": tests + 1,
+        "body_jaxpr": with_flag(params["body_jaxpr"]),
+        "body_nconsts": params["body_nconsts"] + 1,
+    }
+    return equation.replace(invars=[on, *invars[:tests], on, *invars[tests:]], params=params)
+
+
+def _loop(equation: Any, on: Any) -> Any:
+    test, body, form = (equation.params[name] for name in ("test", "body", "form"))
+    invars = list(equation.invars)
+    # a given number of trips is no question; it stands before all others
+    given = form.tests if test is not None else 1
+    params = {
+        "test": test and _test(test),
+        "body": with_flag(body),
+        "form": form._replace(tests=form.tests + (test is not None), consts=form.consts + 1),
+    }
+    flags = [on] if test is not None else []
+    return equation.replace(invars=[*flags, *invars[:given], on, *invars[given:]], params=params)
+
+
+def _cond(equation: Any, on: Any) -> Any:
+    index, *operands = equation.invars
+    branches = tuple(map(with_flag, equation.params["branches"]))
+    return equation.replace(
+        invars=[index, on, *operands], params={**equation.params, "branches": branches}
+    )
+
+
+def _scan(equation: Any, on: Any) -> Any:
+    params = dict(equation.params)
+    params |= {"jaxpr": with_flag(params["jaxpr"]), "num_consts": params["num_consts"] + 1}
+    return _with_first(equation, on, params, linear=False)
+
+
+def _jit(equation: Any, on: Any) -> Any:
+    params = {**equation.params, "jaxpr": with_flag(equation.params["jaxpr"])}
+    return _with_first(
+        equation, on, params, in_shardings=UNSPECIFIED, in_layouts=None, donated_invars=False
+    )
+
+
+def _remat(equation: Any, on: Any) -> Any:
+    whole = with_flag(ClosedJaxpr(equation.params["jaxpr"], ()))
+    return _with_first(equation, on, {**equation.params, "jaxpr": whole.jaxpr})
+
+
+def _call(equation: Any, on: Any) -> Any:
+    graph = equation.params["call_jaxpr"]
+    is_closed = isinstance(graph, ClosedJaxpr)
+    whole = with_flag(graph if is_closed else ClosedJaxpr(graph, ()))
+    params = {**equation.params, "call_jaxpr": whole if is_closed else whole.jaxpr}
+    return _with_first(equation, on, params)
+
+
+def _with_first(equation: Any, on: Any, params: dict[str, Any], **firsts: Any) -> Any:
+    """The equation with one more operand; `firsts` is what parameters say of it, where they do."""
+    params |= {name: (one, *params[name]) for name, one in firsts.items() if name in params}
+    return equation.replace(invars=[on, *equation.invars], params=params)
+
+
+_RULES: dict[Any, Callable[[Any, Any], Any]] = {
+    jax_loop_p: _while,
+    loop_p: _loop,
+    cond_p: _cond,
+    scan_p: _scan,
+    jit_p: _jit,
+    remat_p: _remat,
+    call_p: _call,
+    closed_call_p: _call,
+}
+
+
+@lru_cache(maxsize=1024)
+def _sides(branches: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """The sides of a branch with a flag for each of them, which are its first operands."""
+    if not any(_has_loop(side.jaxpr) for side in branches):
+        return None
+    made = []
+    for number, side in enumerate(map(with_flag, branches)):
+        own, *invars = side.jaxpr.invars
+        flags = [own if n == number else Var(_FLAG) for n in range(len(branches))]
+        made.append(_made(side, [*flags, *invars], side.jaxpr.eqns, side.jaxpr.outvars))
+    return tuple(made)
+
+
+@lru_cache(maxsize=1024)
+def _body(test: Any, tests: int, body: Any) -> Any:
+    """The body of a loop that asks the test for its lane; the operands of that come first."""
+    inner = with_flag(body)
+    on, *invars = inner.jaxpr.invars
+    count = len(test.in_avals) - tests
+    given = [Var(aval) for aval in test.in_avals[:tests]]
+    operands = [*given, *invars[len(invars) - count :]]
+    go = Var(test.out_avals[0])
+    asks = [
+        new_jaxpr_eqn(operands, [go], closed_call_p, {"call_jaxpr": test}, test.effects),
+        # a test that has lanes already says for each of them whether it goes on
+        new_jaxpr_eqn([go], [on], closed_call_p, {"call_jaxpr": graph(_any, [go.aval])}, set()),
+    ]
+    return _made(inner, [*given, *invars], [*asks, *inner.jaxpr.eqns], inner.jaxpr.outvars)
+
+
+def _any(go: Any) -> list[Any]:
+    return [jnp.any(go)]
+
+
+_jax_cond = batching.fancy_primitive_batchers[cond_p]
+_jax_while = batching.fancy_primitive_batchers[jax_loop_p]
+
+
+def _batch_cond(
+    axis: Any, args: Sequence[Any], dims: Sequence[Any], *, branches: Any, **params: Any
+) -> Any:
+    index, place = args[0], dims[0]
+    # which platform it is does not differ between lanes
+    differs = place is not None and "branches_platforms" not in params
+    sides = _sides(branches) if differs else None
+    if sides is None:
+        return _jax_cond(axis, args, dims, branches=branches, **params)
+    flags = [jnp.equal(index, number) for number in range(len(branches))]
+    args, dims = [index, *flags, *args[1:]], [place, *(place for _ in flags), *dims[1:]]
+    return _jax_cond(axis, args, dims, branches=sides, **params)
+
+
+def _batch_while(
+    axis: Any,
+    args: Sequence[Any],
+    dims: Sequence[Any],
+    *,
+    cond_nconsts: int,
+    cond_jaxpr: Any,
+    body_nconsts: int,
+    body_jaxpr: Any,
+) -> Any:
+    if _has_loop(body_jaxpr.jaxpr):
+        flags = [place is not None for place in dims]
+        tests, consts = flags[:cond_nconsts], flags[cond_nconsts : cond_nconsts + body_nconsts]
+        carry = flags[cond_nconsts + body_nconsts :]
+        while True:
+            _, out = batching.batch_jaxpr(body_jaxpr, axis, [*consts, *carry], carry)
+            if list(out) == carry:
+                break
+            carry = either(carry, out)
+        _, (differs,) = batching.batch_jaxpr(cond_jaxpr, axis, [*tests, *carry], False)
+        if differs:
+            body_jaxpr = _body(cond_jaxpr, cond_nconsts, body_jaxpr)
+            body_nconsts += cond_nconsts
+            args, dims = [*args[:cond_nconsts], *args], [*dims[:cond_nconsts], *dims]
+    return _jax_while(
+        axis,
+        args,
+        dims,
+        cond_nconsts=cond_nconsts,
+        cond_jaxpr=cond_jaxpr,
+        body_nconsts=body_nconsts,
+        body_jaxpr=body_jaxpr,
+    )
+
+
+def install() -> None:
+    """From now on, for the whole process: a branch may be mapped long after it was made."""
+    batching.fancy_primitive_batchers[cond_p] = _batch_cond
+    batching.fancy_primitive_batchers[jax_loop_p] = _batch_while

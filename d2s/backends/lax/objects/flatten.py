@@ -1,0 +1,486 @@
+"""What a call can reach, taken apart: run-time leaves, a key of all the rest, mutable objects.
+
+Arrays are leaves wherever they are found. Python numbers are leaves in arguments; found in an
+object, a global or a closure they are constants until one of them is seen to change: most of them
+are sizes and switches, and a graph with them as inputs would not be the one an expert writes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import enum
+import functools
+import io
+import sys
+import types
+import weakref
+from collections import ChainMap, OrderedDict, UserDict, UserList, defaultdict, deque
+from collections.abc import Iterator, Set
+from typing import Any
+
+import jax
+import numpy as np
+
+from d2s.backends.lax.forms import widths
+from d2s.backends.lax.forms.dtypes import fits, is_dynamic
+from d2s.backends.lax.forms.origins import ARRAY as ARRAY
+from d2s.backends.lax.forms.origins import left_kind
+from d2s.backends.lax.graph import sites
+from d2s.backends.lax.objects.attributes import attribute_names, getattr_raw
+from d2s.backends.lax.objects.keys import (
+    Again,
+    Changing,
+    Contents,
+    Itself,
+    Node,
+    Number,
+    Pairs,
+    Static,
+    exact_key,
+)
+from d2s.backends.lax.objects.marks import Constant, Donated, Wanted
+from d2s.backends.lax.objects.nnx import is_mark
+from d2s.backends.lax.objects.refs import REF, RefTwin
+from d2s.backends.lax.objects.slots import EMPTY, own_dict, slot_names
+from d2s.errors import StagingError, a
+from d2s.libraries import is_library_class
+from d2s.options.specs import Spec
+from d2s.static import BoundStatic, StaticFunction
+
+_ATOMS = (str, bytes, bool, type(None), enum.Enum, range, np.dtype)
+_IMMUTABLE = (int, float, complex, tuple, frozenset)
+_FUNCTIONS = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType)
+
+
+class Taken:
+    """Leaves, key and mutable objects, in the order they were met.
+
+    `pinned` are objects that must stay themselves inside the graph, by their ids.
+    """
+
+    def __init__(self, pinned: Set[int], places: tuple[Any, ...] = ()) -> None:
+        self.places = places
+        self.leaves: list[Any] = []
+        self.key: list[Any] = []
+        self.owners: list[Any] = []
+        #: leaves whose memory the graph may use
+        self.donated: list[int] = []
+        #: numbers that are leaves, after all others, by their places in the key
+        self.changing: dict[int, Any] = {}
+        #: how many marks of a level of tracing were met, which inside the graph is another
+        self.marks = 0
+        self._pinned = pinned
+        self._numbers: dict[int, int] = {}
+
+    def take(self, value: Any, given: bool) -> None:
+        """Take a value apart; `given` says that only containers lie between it and an argument."""
+        kind = type(value)
+        if kind is ARRAY:
+            number = None if given else left_kind(value)
+            if number is None:
+                self.leaves.append(value)
+                self.key.append(ARRAY)
+            else:
+                self.changing[len(self.key)] = value
+                self.key.append(Changing(number))
+            return
+        how = _HOW.get(kind)
+        if how is None:
+            how = _HOW[kind] = _how(kind, value)
+        how(self, value, given)
+
+    def _owner(self, value: Any) -> bool:
+        """Whether a mutable object is met for the first time, and may be replaced in the graph."""
+        known = self._numbers.get(id(value))
+        if known is not None:
+            self.key.append(Again(known))
+            return False
+        if id(value) in self._pinned:
+            self.key.append(Itself(value))
+            return False
+        self._numbers[id(value)] = len(self.owners)
+        self.owners.append(value)
+        return True
+
+    def place(self, value: Any) -> None:
+        """A global or a variable of an enclosing function, which may have no value."""
+        if value is EMPTY:
+            self.key.append(Itself(EMPTY))
+        else:
+            self.take(value, False)
+
+    # -- one for each kind of value ---------------------------------------------------------------
+
+    def _leaf(self, value: Any, given: bool) -> None:
+        self.leaves.append(value)
+        self.key.append(jax.Array)
+
+    def _ref(self, value: Any, given: bool) -> None:
+        """A reference of JAX's: what it holds is an input, and an output where it is written."""
+        if self._owner(value):
+            self.key.append(Node(RefTwin, ("value",)))
+            self.take(value[...], True)
+
+    def _struct(self, value: Any, given: bool) -> None:
+        """Stands for an array where a graph is looked at and not run."""
+        if given:
+            self.leaves.append(value)
+            self.key.append(ARRAY)
+        else:
+            self._opaque(value, given)
+
+    def _wanted(self, value: Any, given: bool) -> None:
+        self._struct(value.value, True)
+
+    def _constant(self, value: Any, given: bool) -> None:
+        """A static argument; the graph belongs to its value."""
+        try:
+            if type(value.value) is not slice:  # it has a hash from Python 3.12 on
+                hash(value.value)
+        except TypeError:
+            raise StagingError(
+                f"the argument {value.name} is static, and {a(type(value.value))} has no hash by "
+                "which its value could be known again",
+                code="D2S030",
+                site=sites.where(),
+                fix="a hashable value, such as a number, a text or a tuple of those, or an "
+                f"argument that is not static: {value.name} left out of static_argnums and "
+                "static_argnames",
+            ) from None
+        self._opaque(value.value, True)
+
+    def _donated(self, value: Any, given: bool) -> None:
+        start = len(self.leaves)
+        self.take(value.value, given)
+        self.donated += range(start, len(self.leaves))
+
+    def _number(self, value: Any, given: bool) -> None:
+        kind = type(value)
+        if kind is int and not fits(value):
+            self.key.append(Static(value))
+        elif given:
+            self.leaves.append(value)
+            self.key.append(kind)
+        else:
+            self.key.append(Number(value))
+
+    def _atom(self, value: Any, given: bool) -> None:
+        self.key.append(Static(value))
+
+    def _itself(self, value: Any, given: bool) -> None:
+        self.key.append(Itself(value))
+
+    def _opaque(self, value: Any, given: bool) -> None:
+        if not given:
+            # a number or tuple of a class of the user's may have attributes, which can change
+            token = Static(value) if isinstance(value, _IMMUTABLE) else None
+            self.key.append(Itself(value) if token is None or not token.holders else token)
+            return
+        try:
+            if isinstance(value, Iterator) and not isinstance(value, io.IOBase):
+                raise TypeError("an iterator is used up while the graph is built")
+            if type(value) is not slice:
+                hash(value)
+            self.key.append(Static(value))
+        except TypeError:
+            raise StagingError(
+                f"an argument of type {type(value).__name__} is neither an array, a number, a "
+                "container of those, nor hashable",
+                code="D2S030",
+                site=sites.where(),
+                fix="an array, a list, a dict, an object of your own, or a hashable value",
+            ) from None
+
+    def _scalar(self, value: Any, given: bool) -> None:
+        if not is_dynamic(value):
+            self._opaque(value, given)
+        elif given:
+            self.leaves.append(widths.taken(value))
+            self.key.append(np.generic)
+        else:
+            self._contents(np.asarray(value), value)
+
+    def _ndarray(self, value: Any, given: bool) -> None:
+        if not is_dynamic(value):
+            self._opaque(value, given)
+        elif self._owner(value):
+            if given:
+                self.leaves.append(widths.taken(value))
+                self.key.append(np.ndarray)
+            else:
+                self._contents(value, value)
+
+    def _contents(self, array: Any, value: Any) -> None:
+        self.key.append(Contents(array) if array is value else Static(value))
+
+    def _list(self, value: Any, given: bool) -> None:
+        if self._owner(value):
+            self.key.append(Node(type(value), len(value)))
+            for part in value:
+                self.take(part, given)
+
+    def _deque(self, value: Any, given: bool) -> None:
+        if self._owner(value):
+            self.key.append(Node(deque, (len(value), value.maxlen)))
+            for part in value:
+                self.take(part, given)
+
+    def _slice(self, value: Any, given: bool) -> None:
+        """Its bounds are constants, which the shape of what it selects depends on, or arrays."""
+        self.key.append(Node(slice, None))
+        for part in (value.start, value.stop, value.step):
+            if isinstance(part, jax.Array):
+                self.take(part, given)
+            else:
+                self._atom(part, given)
+
+    def _own_tuple(self, value: Any, given: bool) -> None:
+        """One of a class of the user's: its items, and then its attributes."""
+        if self._owner(value):
+            names = attribute_names(value)
+            self.key.append(Node(type(value), (tuple.__len__(value), names)))
+            for part in tuple.__iter__(value):
+                self.take(part, given)
+            for name in names:
+                self.take(getattr_raw(value, name), False)
+
+    def _own_container(self, value: Any, given: bool) -> None:
+        """A list or dict of a class of the user's; with attributes of its own it stays whole."""
+        if own_dict(value):
+            self._opaque(value, given)
+        elif isinstance(value, list):
+            self._list(value, given)
+        else:
+            self._dict(value, given)
+
+    def _frozenset(self, value: Any, given: bool) -> None:
+        if not any(is_twinned(type(item)) for item in value):
+            self._opaque(value, given)
+        elif self._owner(value):
+            self.key.append(Node(frozenset, Pairs(len(value))))
+            for item in value:
+                self.take(item, False)
+
+    def _tuple(self, value: Any, given: bool) -> None:
+        self.key.append(Node(type(value), len(value)))
+        for part in value:
+            self.take(part, given)
+
+    def _dict(self, value: Any, given: bool) -> None:
+        if not self._owner(value):
+            return
+        keys = list(value)
+        by_identity = any(is_twinned(type(key)) for key in keys)
+        if by_identity:  # objects as keys have twins as well
+            self.key.append(Node(type(value), Pairs(len(keys))))
+        else:
+            self.key.append(Node(type(value), keys, tuple(map(exact_key, keys))))
+        if type(value) is defaultdict:
+            self.take(value.default_factory, False)
+        for key, part in value.items():
+            if by_identity:
+                self.take(key, False)
+            self.take(part, given)
+
+    def _set(self, value: Any, given: bool) -> None:
+        if not self._owner(value):
+            return
+        if any(is_twinned(type(item)) for item in value):
+            self.key.append(Node(set, Pairs(len(value))))
+            for item in value:
+                self.take(item, False)
+        else:
+            # a program can see the order of a set, which an equal one need not have
+            self.key.append(Node(set, list(value), tuple(map(exact_key, value))))
+
+    def _specification(self, value: Any, given: bool) -> None:
+        """Where a function is looked at, specifications have become those of jax."""
+        if given:
+            raise no_array()
+        self._opaque(value, given)
+
+    def _method(self, value: Any, given: bool) -> None:
+        self.key.append(Node(type(value), value.__func__, id(value.__func__)))
+        self.take(value.__self__, given and not is_twinned(type(value.__self__)))
+
+    def _partial(self, value: Any, given: bool) -> None:
+        self.key.append(Node(functools.partial, None))
+        for part in (value.func, value.args, value.keywords):
+            self.take(part, False)
+
+    def _static_function(self, value: Any, given: bool) -> None:
+        self.key.append(Node(type(value), value, id(value)))
+        for part in value.bound:  # inside the graph it is called with their twins
+            self.take(part, False)
+
+    def _frozen(self, value: Any, given: bool) -> None:
+        """A frozen dataclass: a configuration, static as a whole, if it has a hash."""
+        try:
+            hash(value)
+        except TypeError:
+            self._instance(value, given)
+            return
+        token = Static(value)
+        if token.is_frozen():
+            self.key.append(token)
+        else:  # something that can change is in it
+            self._instance(value, given)
+
+    def _instance(self, value: Any, given: bool) -> None:
+        self._record(value, False)
+
+    def _record(self, value: Any, given: bool) -> None:
+        if self._owner(value):
+            names = attribute_names(value)
+            self.key.append(Node(type(value), names))
+            for name in names:
+                self.take(getattr_raw(value, name), given)
+
+    def _library(self, value: Any, given: bool) -> None:
+        """An object of a library: taken apart only for what the graph has other than outside."""
+        start, owners, inner = len(self.key), len(self.owners), self._inner()
+        self._instance(value, given)
+        if self._inner() == inner and type(self.key[start]) is Node:
+            for owner in self.owners[owners:]:
+                del self._numbers[id(owner)]
+            del self.key[start:], self.owners[owners:]
+            self._opaque(value, False)
+
+    def _inner(self) -> tuple[int, int, int]:
+        return len(self.leaves), len(self.changing), self.marks
+
+    def _mark(self, value: Any, given: bool) -> None:
+        self.marks += 1
+        self.key.append(Node(type(value), ()))
+
+    def _pytree(self, value: Any, given: bool) -> None:
+        if not self._owner(value):
+            return
+        parts, treedef = jax.tree_util.tree_flatten(value, is_leaf=lambda v: v is not value)
+        self.key.append(Node(type(value), treedef))
+        for part in parts:
+            self.take(part, False)
+
+
+def is_twinned(kind: Any) -> bool:
+    known = _TWINNED.get(kind)
+    if known is None:
+        known = _TWINNED[kind] = _can_be_made(kind)
+    return known
+
+
+def no_array() -> StagingError:
+    return StagingError(
+        "a specification is given where the function runs, which needs an array",
+        code="D2S030",
+        fix="an array; specifications are for .jaxpr, .explain, .compile and their kin",
+    )
+
+
+_TWINNED: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
+
+
+def _can_be_made(kind: Any) -> bool:
+    """Whether objects of a class can be made anew from their attributes alone."""
+    if hasattr(kind, "__del__") or issubclass(kind, (type, enum.Enum, StaticFunction)):
+        return False
+    if kind in _ATTRIBUTES_ONLY:
+        return True
+    if kind is object or kind.__module__ == "builtins" or kind.__module__.startswith("d2s."):
+        return False
+    try:
+        object.__new__(kind)
+    except TypeError:
+        return False  # something of C's is in it
+    root = kind.__module__.partition(".")[0]
+    return not (is_library_class(kind) and root in sys.stdlib_module_names)
+
+
+#: classes of Python's own whose objects are nothing but their attributes
+_ATTRIBUTES_ONLY = (types.SimpleNamespace, argparse.Namespace, UserDict, UserList, ChainMap)
+
+
+def new_object(kind: Any) -> Any:
+    """An object of a class, without attributes; nothing of the class runs for that."""
+    return kind.__new__(kind) if kind is types.SimpleNamespace else object.__new__(kind)
+
+
+def stays_whole(value: Any) -> bool:
+    """Whether something is in the graph what it is outside, with all its parts."""
+    kind: Any = type(value)
+    if isinstance(value, np.ndarray):
+        return not is_dynamic(value)
+    if isinstance(value, list | dict) and kind not in (list, dict) and own_dict(value):
+        return True
+    return _how(kind, value) is Taken._opaque
+
+
+_ITEMS = ("__getitem__", "__setitem__", "__delitem__", "__iter__", "__len__")
+
+
+def _is_own_container(kind: Any) -> bool:
+    """Whether a class of the user's is a list or dict that differs in other methods only."""
+    base = next((base for base in (list, dict) if issubclass(kind, base)), None)
+    if base is None or is_library_class(kind):
+        return False
+    own = all(getattr(kind, name) is getattr(base, name) for name in _ITEMS)
+    return own and not slot_names(kind) and not issubclass(kind, OrderedDict | defaultdict)
+
+
+def _how(kind: Any, value: Any) -> Any:
+    if kind in (int, float, complex):
+        return Taken._number
+    if issubclass(kind, _ATOMS):
+        return Taken._atom
+    exactly = {
+        list: Taken._list,
+        tuple: Taken._tuple,
+        slice: Taken._slice,
+        dict: Taken._dict,
+        OrderedDict: Taken._dict,
+        defaultdict: Taken._dict,
+        set: Taken._set,
+        frozenset: Taken._frozenset,
+        deque: Taken._deque,
+        types.MethodType: Taken._method,
+        BoundStatic: Taken._method,
+        functools.partial: Taken._partial,
+        np.ndarray: Taken._ndarray,
+        REF: Taken._ref,
+        jax.ShapeDtypeStruct: Taken._struct,
+        Constant: Taken._constant,
+        Donated: Taken._donated,
+        Wanted: Taken._wanted,
+        Spec: Taken._specification,
+    }
+    if kind in exactly:
+        return exactly[kind]
+    if issubclass(kind, _FUNCTIONS):
+        return Taken._itself
+    if issubclass(kind, StaticFunction):
+        return Taken._static_function
+    if issubclass(kind, jax.Array | jax.core.Tracer):
+        return Taken._leaf
+    if issubclass(kind, np.generic):
+        return Taken._scalar
+    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        return Taken._tuple
+    if is_mark(kind):
+        return Taken._mark
+    is_pytree = not jax.tree_util.all_leaves([value])
+    if not is_pytree and issubclass(kind, tuple) and not is_library_class(kind):
+        return Taken._own_tuple
+    if not is_pytree and _is_own_container(kind):
+        return Taken._own_container
+    if not is_twinned(kind):
+        return Taken._pytree if is_pytree else Taken._opaque
+    params = getattr(kind, "__dataclass_params__", None)
+    if params is not None and params.frozen:
+        return Taken._pytree if is_pytree else Taken._frozen
+    if is_library_class(kind) and kind not in _ATTRIBUTES_ONLY:
+        return Taken._library
+    # a dataclass is a container like the others
+    return Taken._record if params is not None and not is_pytree else Taken._instance
+
+
+_HOW: weakref.WeakKeyDictionary[type, Any] = weakref.WeakKeyDictionary()

@@ -1,0 +1,64 @@
+"""What is behind objects that Python code cannot look into: those of C's, and weak references."""
+
+from __future__ import annotations
+
+import gc
+import types
+import weakref
+from typing import Any
+
+from d2s.backends.lax.objects.slots import Elsewhere, slot_names
+from d2s.errors import StagingError
+from d2s.libraries import is_library_class
+
+#: beyond so many objects behind one of C's, looking for what it holds ends
+_FAR = 2000
+_PASSING = (
+    *(str, bytes, int, float, complex, type(None), range, slice),
+    *(type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType),
+)
+
+
+def is_elsewhere(value: Any) -> bool:
+    """Whether what a value gives is kept by Python, for a thread, a context or only weakly.
+
+    A proxy is asked by its own type: to everybody else it says that it is what it stands for.
+    """
+    kind = type(value)
+    return kind in weakref.ProxyTypes or issubclass(kind, Elsewhere.KINDS)
+
+
+def refuse_kept(parts: dict[int, list[Any]], values: list[Any]) -> None:
+    """Refuse objects that only live as long as others want, and that guards would keep alive.
+
+    A guard remembers what is in the lists and attributes of an object, not the object itself. If
+    one of those leads back to it, whoever remembers them has the object. `parts` are the parts of
+    each value, by its identity.
+    """
+    for value in values:
+        there = Elsewhere(value) if is_elsewhere(value) else None
+        for referent in there.held() if there is not None and there.is_weak else ():
+            kind: Any = type(referent)
+            if is_library_class(kind):
+                continue  # how libraries keep their own objects is their business
+            stack, seen = list(parts.get(id(referent), ())), set()
+            while stack:
+                held = stack.pop()
+                is_weak = is_elsewhere(held) and Elsewhere(held).is_weak
+                if id(held) in seen or is_weak or isinstance(held, _PASSING):
+                    continue
+                seen.add(id(held))
+                stack += parts.get(id(held), ())
+            if id(referent) in seen or slot_names(kind):
+                raise StagingError(
+                    f"a weak reference leads to a {kind.__name__} that d2s would keep "
+                    "alive, to see whether it has changed",
+                    code="D2S024",
+                    fix="what is read of the object as an argument",
+                )
+
+
+def behind(value: Any) -> list[Any]:
+    """Objects that something of C's holds: nobody sees it use them."""
+    held = [value.obj] if isinstance(value, memoryview) else gc.get_referents(value)[:_FAR]
+    return [one for one in held if not is_elsewhere(one) and not isinstance(one, _PASSING)]

@@ -1,0 +1,335 @@
+"""One look at everything that a static function may call or read."""
+
+from __future__ import annotations
+
+import dis
+import functools
+import sys
+import types
+from collections import deque
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+import jax
+import numpy as np
+
+from d2s.backends.lax.objects.flatten import stays_whole
+from d2s.backends.lax.objects.slots import (
+    EMPTY,
+    OF_PYTHON,
+    Elsewhere,
+    Place,
+    cell_contents,
+    own_dict,
+    slot_names,
+)
+from d2s.backends.lax.reach.mentions import attribute_names_of, dotted, global_names, imported
+from d2s.backends.lax.reach.opaque import behind, is_elsewhere
+from d2s.backends.lax.reach.wrappers import is_of_jax
+from d2s.conversion import RUNS_LATER, is_made_by_d2s, is_written, why_not
+from d2s.libraries import is_library_class, is_library_file, is_library_module
+from d2s.static import StaticFunction
+
+_ARRAYS = (jax.Array, jax.core.Tracer)
+ATOMS = (str, bytes, int, float, complex, bool, type(None), range, slice, *_ARRAYS)
+
+#: methods that run when an object of a class is made
+_MAKE = ("__init__", "__new__", "__post_init__")
+#: modules whose objects hold functions of others to call them; what else libraries hold is theirs
+_WRAPPING = ("contextlib", "functools")
+
+
+def users_functions(values: Iterable[Any], wrapped: bool = False) -> list[types.FunctionType]:
+    """The functions of the user's among values, which whoever gets them may call as they are.
+
+    `wrapped` says to look into functions and objects of libraries, too: what
+    `contextlib.contextmanager` gives has a generator in its closure, `functools.singledispatch` a
+    table.
+    """
+    found: list[types.FunctionType] = []
+    stack, seen = list(values), set()
+    while stack:
+        value = stack.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, types.MethodType):
+            value = value.__func__
+        elif isinstance(value, functools.partial):
+            stack += [value.func, *value.args, *value.keywords.values()]
+        elif type(value) in (list, tuple):
+            stack += value
+        elif type(value) in (dict, types.MappingProxyType):
+            stack += value.values()
+        elif wrapped and not isinstance(value, types.FunctionType | type | types.ModuleType):
+            kind: Any = type(value)
+            if not is_library_class(kind):
+                stack += vars(kind).values()
+            elif kind.__module__ in _WRAPPING:
+                stack += held_by(value)
+        if not isinstance(value, types.FunctionType) or is_made_by_d2s(value):
+            continue
+        if not is_library_file(value.__code__.co_filename):
+            found.append(value)
+        elif wrapped:
+            stack += [cell_contents(cell) for cell in value.__closure__ or ()]
+    return found
+
+
+def places_of(function: types.FunctionType) -> list[Place]:
+    space = function.__globals__
+    found = [Place(space, name) for name in global_names(function.__code__)]
+    return [*found, *(Place(cell, None) for cell in function.__closure__ or ())]
+
+
+@functools.lru_cache(maxsize=4096)
+def _stored_names(code: types.CodeType) -> frozenset[str]:
+    """Globals that a function, or one inside it, binds or deletes."""
+    uses = ("STORE_GLOBAL", "DELETE_GLOBAL")
+    names = {i.argval for i in dis.get_instructions(code) if i.opname in uses}
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            names |= _stored_names(constant)
+    return frozenset(names)
+
+
+def _names_in_generators(code: types.CodeType) -> frozenset[str]:
+    """Globals that generators inside a function mention: what they call runs as it is, like them.
+
+    Generator expressions are converted.
+    """
+    names: set[str] = set()
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            is_expression = constant.co_name == "<genexpr>"
+            if constant.co_flags & RUNS_LATER and not is_expression:
+                names.update(global_names(constant))
+            names |= _names_in_generators(constant)
+    return frozenset(names)
+
+
+def held_by(value: Any) -> list[Any]:
+    """What an object holds, whether Python or C made it."""
+    if isinstance(value, dict):
+        return [*value.keys(), *value.values()]
+    if isinstance(value, list | tuple | set | frozenset | deque):
+        return list(value)
+    if isinstance(value, np.ndarray):
+        return list(value.flat) if value.dtype == object else []
+    if isinstance(value, types.MethodType):
+        return [value.__self__]
+    own = own_dict(value)
+    held = list(own.values()) if isinstance(own, dict) else []
+    kind: Any = type(value)
+    return held + [getattr(value, n) for n in slot_names(kind) if hasattr(value, n)]
+
+
+class Reach(Protocol):
+    """Who is told what the walk finds (`reach.Reach`)."""
+
+    classes: dict[int, type]
+
+    def pin(self, value: Any, weakly: bool = False) -> None: ...
+    def pin_names(self, space: dict[str, Any], names: Iterable[str]) -> None: ...
+    def as_is(
+        self, function: types.FunctionType, makes: type | None = None, name: str | None = None
+    ) -> None: ...
+    def may_find_modules(self) -> None: ...
+    def may_read(self, kind: type, name: str) -> bool: ...
+    def modules(self) -> list[types.ModuleType]: ...
+
+
+class Walk:
+    """One look at everything that may be called or read."""
+
+    def __init__(self, reach: Reach) -> None:
+        self.reach = reach
+        self.places: list[Place] = []
+        self.methods: list[types.FunctionType] = []
+        self._seen: dict[int, Any] = {}
+
+    def run(self, roots: list[Any]) -> None:
+        stack = roots
+        while stack:
+            value = stack.pop()
+            if id(value) in self._seen or (not is_elsewhere(value) and isinstance(value, ATOMS)):
+                continue
+            self._seen[id(value)] = value
+            stack += self._look(value)
+
+    def _look(self, value: Any) -> list[Any]:
+        if type(value) is jax.Ref:
+            return []
+        if is_elsewhere(value):
+            there = Elsewhere(value)
+            for held in there.held():
+                self.reach.pin(held, weakly=there.is_weak)
+            return []
+        if isinstance(value, types.FunctionType):
+            return self._function(value)
+        if isinstance(value, type):
+            return self._class(value)
+        if isinstance(value, types.ModuleType):
+            return []
+        if isinstance(value, types.CellType):
+            return [cell_contents(value)]
+        if isinstance(value, types.MethodType):
+            return [value.__func__, value.__self__]
+        if isinstance(value, staticmethod | classmethod):
+            return [value.__func__]
+        if isinstance(value, functools.partial):
+            return [value.func, value.args, value.keywords]
+        if isinstance(value, StaticFunction):
+            return [value.original]
+        if isinstance(value, dict | list | tuple | set | frozenset | deque | np.ndarray):
+            self._keep_whole(value)
+            return held_by(value)
+        kind: Any = type(value)
+        if is_library_class(kind):
+            wrapped = getattr(value, "__wrapped__", None)
+        else:  # whose class may answer for any attribute
+            wrapped = (own_dict(value) or {}).get("__wrapped__")
+        inner = [wrapped] if isinstance(wrapped, types.FunctionType) else []
+        if inner and not is_of_jax(value):
+            self.reach.as_is(inner[0])  # `functools.lru_cache`, whose memory is its own
+        if type(value).__module__.startswith("d2s."):
+            return []
+        if own_dict(value) is not None or slot_names(kind):
+            self._keep_whole(value)
+            return [*inner, type(value), *held_by(value)]
+        if not inner:
+            for held in behind(value):
+                self.reach.pin(held)
+        return inner
+
+    def _keep_whole(self, value: Any) -> None:
+        """What is in something that has no twin is seen there as it is."""
+        if stays_whole(value):
+            for held in held_by(value):
+                self.reach.pin(held)
+
+    def _function(self, function: types.FunctionType) -> list[Any]:
+        code = function.__code__
+        made = is_made_by_d2s(function)
+        if is_library_file(code.co_filename) and not made:
+            held = [cell_contents(cell) for cell in function.__closure__ or ()]
+            if not function.__module__.startswith("d2s."):
+                # a wrapper of a library's: its functions are converted, what else it has is its own
+                own = [value for value in held if not isinstance(value, types.FunctionType)]
+                for value in own:
+                    self.reach.pin(value)  # objects that can be called, and their state, too
+                kept = users_functions(value for value in own if not callable(value))
+                for called in kept:
+                    self.reach.as_is(called)
+                held = [*kept, *(value for value in held if callable(value))]
+            return held
+        if not made and why_not(function):
+            self.reach.as_is(function)
+        for name in _names_in_generators(code):
+            helper = function.__globals__.get(name)
+            if isinstance(helper, types.FunctionType):
+                self.reach.as_is(helper)
+        stored = _stored_names(code)
+        defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+        reached: list[Any] = list(defaults)
+        if any(is_data(value) and not isinstance(value, ATOMS) for value in defaults):
+            self.places.append(Place(function, "__defaults__"))
+        for place in places_of(function):
+            value = place.get()
+            reached.append(value)
+            if isinstance(value, types.ModuleType):
+                reached += self._module(value, attribute_names_of(code))
+            elif value is sys.modules:
+                self.reach.may_find_modules()
+            elif place.name in stored or is_data(value) or _is_written_cell(place, function):
+                self.places.append(place)
+        if not made or is_written(function):
+            for value in vars(function).values():
+                if not callable(value):
+                    self.reach.pin(value)
+        self._attributes_of_modules(function)
+        for module in (*self.reach.modules(), *imported(function)):
+            names = attribute_names_of(code)
+            reached += self._module(module, names)
+            self.reach.pin_names(vars(module), vars(module) if "__dict__" in names else names)
+        return reached
+
+    def _attributes_of_modules(self, function: types.FunctionType) -> None:
+        """What a function reads of modules by a dot, it reads of the modules themselves."""
+        for holder, name, value in dotted(function, function.__globals__):
+            if value is sys.modules:
+                self.reach.may_find_modules()
+            elif isinstance(holder, types.ModuleType) and not is_library_module(holder):
+                self.reach.pin_names(vars(holder), vars(holder) if name == "__dict__" else [name])
+
+    def _class(self, kind: type) -> list[Any]:
+        if is_library_class(kind):
+            return []
+        self.reach.classes[id(kind)] = kind
+        reached: list[Any] = list(kind.__bases__)
+        for name, value in vars(kind).items():
+            function = getattr(value, "__func__", value)
+            if isinstance(function, types.FunctionType):
+                reached.append(function)
+                if name.startswith("__") and name.endswith("__") and name != "__call__":
+                    self.reach.as_is(function, kind if name in _MAKE else None)
+                else:
+                    self.methods.append(function)
+            elif isinstance(value, property):
+                for part in (value.fget, value.fset, value.fdel):
+                    if isinstance(part, types.FunctionType):
+                        self.reach.as_is(part, name=name)
+                        reached.append(part)
+            elif isinstance(getattr(value, "func", None), types.FunctionType):
+                self.reach.as_is(value.func, name=name)  # functools.cached_property and its kin
+                reached.append(value.func)
+            elif name not in OF_PYTHON and self.reach.may_read(kind, name):
+                self.reach.pin(value)  # what a class holds is there for all who know the class
+                reached.append(value)
+        return reached
+
+    def _module(self, module: types.ModuleType, names: tuple[str, ...]) -> list[Any]:
+        """Of a module of the user's, the attributes that a function mentions."""
+        if is_library_module(module):
+            return []
+        reached: list[Any] = []
+        for name in names:
+            value = vars(module).get(name)
+            if isinstance(value, types.ModuleType):
+                reached += self._module(value, names) if value is not module else []
+            else:
+                reached.append(value)
+                self.reach.pin(value)
+        return reached
+
+
+def is_data(value: Any) -> bool:
+    """Whether a value is one that can be an input or hold one."""
+    code = (types.FunctionType, types.BuiltinFunctionType, type, types.ModuleType)
+    if value is EMPTY or isinstance(value, code):
+        return False
+    if type(value) in (str, bytes, type(None), bool):  # those of other classes have attributes
+        return False
+    if isinstance(value, StaticFunction):
+        return bool(value.bound)
+    return not type(value).__module__.startswith("d2s.")
+
+
+def _is_written_cell(place: Place, function: types.FunctionType) -> bool:
+    """Whether a function, or one inside it, binds a variable of a function around."""
+    if place.name is not None:
+        return False
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    bound = _bound_free_names(function.__code__)
+    # by identity: cells are equal when what is in them is
+    return any(cell is place.owner and name in bound for name, cell in cells)
+
+
+@functools.lru_cache(maxsize=4096)
+def _bound_free_names(code: types.CodeType) -> frozenset[str]:
+    uses = ("STORE_DEREF", "DELETE_DEREF")
+    names = {i.argval for i in dis.get_instructions(code) if i.opname in uses}
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            names |= _bound_free_names(constant) & set(constant.co_freevars)
+    return frozenset(names)

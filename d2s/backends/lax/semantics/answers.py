@@ -1,0 +1,82 @@
+"""What run-time values answer to libraries that ask what they are.
+
+A library that sorts values into arrays and others (Equinox partitions a module by `eqx.is_array`)
+would take a Python number of a graph for an array, and train it. To the code of JAX and of d2s
+every run-time value is an array; to all other code, what plain Python has there.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from d2s.backends.lax.forms.origins import ARRAY, PYTHON, kind_of
+from d2s.backends.lax.forms.trees import leaves
+from d2s.backends.lax.graph import scopes
+from d2s.backends.lax.semantics.casts import refuse
+from d2s.backends.lax.trace.provenance import needing
+from d2s.backends.lax.trace.questions import is_of_jax
+from d2s.libraries import is_of_d2s, takes_functions, takes_numbers_as_arrays
+
+
+def install(tracer: Any) -> None:
+    """Let a class of tracers give Python's answers."""
+    own, field = tracer._is_traced_array, tracer.__jax_array__
+
+    def _is_traced_array(self: Any) -> Any:
+        """What `isinstance(value, jax.Array)` asks a tracer."""
+        kind = kind_of(self)
+        if kind is ARRAY or not _is_asked_from_outside(sys._getframe(1)):
+            return own(self)
+        if kind is None:
+            raise scopes.refuse(_in_doubt(self))
+        return False
+
+    def __jax_array__(self: Any) -> Any:
+        """A tracer has such a field, which is empty: to `hasattr`, that is one too many."""
+        found = field.fget(self)
+        if found is None and _is_asked_from_outside(sys._getframe(1)):
+            raise AttributeError("__jax_array__")
+        return found
+
+    tracer._is_traced_array = _is_traced_array
+    tracer.__jax_array__ = property(__jax_array__)
+
+
+def _is_asked_from_outside(frame: Any) -> bool:
+    if scopes.current() is None:
+        return False
+    asker = frame.f_code.co_filename
+    return not (is_of_d2s(asker) or is_of_jax(asker))
+
+
+def refuse_numbers(function: Any, values: Any) -> None:
+    """Refuse to hand Python numbers of a graph to a library that may ask for their class.
+
+    A number that is an argument becomes a constant then, and one that a loop would carry stays one
+    if the loop does not change it: the library gets the number itself.
+    """
+    if not takes_functions(function) or takes_numbers_as_arrays(function):
+        return
+    owner = getattr(function, "__self__", function)
+    for leaf in leaves([owner, values]):
+        if kind_of(leaf) in (*PYTHON, None) and hasattr(leaf, "aval"):
+            name = getattr(function, "__qualname__", type(function).__name__)
+            module = getattr(function, "__module__", None) or type(function).__module__
+            error = refuse(
+                f"{module}.{name} gets a Python number that is a run-time value here: a library "
+                "may ask whether it is an array",
+                "jnp.asarray(...) around the number, if the library may treat it as an array",
+                code="D2S021",
+            )
+            raise needing(error, leaf)
+
+
+def _in_doubt(value: Any) -> Any:
+    error = refuse(
+        "code that is not converted asks whether a run-time value is an array, which another "
+        "run-time value decides",
+        "jnp.asarray(...) around the number that it may be",
+        code="D2S021",
+    )
+    return needing(error, value)

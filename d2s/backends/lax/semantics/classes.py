@@ -1,0 +1,229 @@
+"""What a run-time value is in plain Python: `isinstance`, `type` and the like, as Python answers.
+
+Where a branch or a loop has joined a Python number and an array, and where plain Python has a
+scalar of NumPy's, the question is refused.
+"""
+
+from __future__ import annotations
+
+import abc
+import functools
+import types
+import typing
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from d2s.backends.lax.failures.texts import Text
+from d2s.backends.lax.failures.whose import NotInGraph
+from d2s.backends.lax.forms.dtypes import NUMBERS
+from d2s.backends.lax.forms.origins import ARRAY, NUMPY, kind_of
+from d2s.backends.lax.graph import scopes, sites
+from d2s.backends.lax.regions.regions import is_traced
+from d2s.backends.lax.semantics.sequences import Fresh, Sequence
+from d2s.backends.lax.trace.namespaces import ask, note_attribute
+from d2s.backends.lax.trace.provenance import needing
+from d2s.errors import StagingError
+from d2s.libraries import is_library_file
+from d2s.runtime.calls import fn
+from d2s.runtime.ops import any_
+
+#: all that a run-time value can be in plain Python
+_CANDIDATES = (bool, int, float, complex, ARRAY)
+
+
+def _asked(value: Any) -> type:
+    kind: type | None = kind_of(value)
+    scopes.ask_kinds(True)
+    if kind is None or kind is NUMPY:
+        error = _refused(
+            "what kind of Python value a run-time number is",
+            "the test outside the static function, or the number as a static (hashable) argument",
+        )
+        raise needing(error, value)
+    return kind
+
+
+def _refused(what: str, fix: str) -> StagingError:
+    return StagingError(what, code="D2S020", site=sites.where(), fix=fix)
+
+
+def isinstance_(value: Any, wanted: Any) -> Any:
+    """`isinstance`; a metaclass of the user's that answers it is code like any other."""
+    classes = _classes(wanted)
+    if not any(map(_users_check, classes)):
+        return _is_instance(value, wanted)
+
+    def asks(kind: Any) -> Callable[[], Any]:
+        check = _users_check(kind)
+        if check is None or type_(value) is kind:
+            return lambda: _is_instance(value, kind)
+        return lambda: fn(check)(kind, value)
+
+    return any_(False, *map(asks, classes))
+
+
+def issubclass_(kind: Any, wanted: Any) -> bool:
+    """`issubclass`, whose answer is another one once somebody has registered a class."""
+    if isinstance(kind, type):
+        note_registered(kind, wanted)
+    return issubclass(kind, wanted)
+
+
+def note_registered(kind: type, wanted: Any) -> None:
+    """An abstract class may get to know a class after the graph was built."""
+    for one in _classes(wanted):
+        if isinstance(one, abc.ABCMeta) and not _data_members(one) and kind is not one:
+            answer = issubclass(kind, one)
+            ask(functools.partial(_is_still, kind, one, answer))
+
+
+def _is_still(kind: type, wanted: type, answer: bool) -> bool:
+    return issubclass(kind, wanted) is answer
+
+
+def _users_check(kind: Any) -> types.FunctionType | None:
+    """What a class of the user's asks about instances; None for those of Python and libraries."""
+    check = getattr(type(kind), "__instancecheck__", None)
+    if not isinstance(check, types.FunctionType) or is_library_file(check.__code__.co_filename):
+        return None
+    return check
+
+
+def _is_a(kind: type, wanted: Any) -> bool:
+    """Whether what is of a type is one of these: a protocol asks only which attributes it has."""
+    return any(
+        all(hasattr(kind, name) for name in members)
+        if (members := _data_members(one))
+        else issubclass(kind, one)
+        for one in _classes(wanted)
+    )
+
+
+def _data_members(kind: Any) -> set[str]:
+    """The names that a protocol asks for, if one of them is no method: no class answers for it."""
+    if not (getattr(kind, "_is_protocol", False) and getattr(kind, "_is_runtime_protocol", False)):
+        return set()
+    names: set[str] = typing._get_protocol_attrs(kind)  # type: ignore[attr-defined]
+    return set() if all(callable(getattr(kind, name, None)) for name in names) else names
+
+
+def _stood_for(value: Any) -> type | None:
+    """The type in plain Python of what an object of d2s's stands for; None for other values."""
+    if isinstance(value, Text):
+        return str
+    if not isinstance(value, Sequence | Fresh):
+        return None
+    if value.kind is None:
+        raise _refused("what kind of iterator this is", "the loop over it by itself")
+    return value.kind
+
+
+def _is_instance(value: Any, wanted: Any) -> bool:
+    stood_for = _stood_for(value)
+    if stood_for is not None:
+        return issubclass(stood_for, wanted)
+    if not is_traced(value):
+        note_registered(type(value), wanted)
+        return isinstance(value, wanted)
+    answers = {kind: _is_a(kind, wanted) for kind in _CANDIDATES}
+    numpy = [kind for kind in _classes(wanted) if kind.__module__ == "numpy"]
+    if len(set(answers.values())) == 1 and not numpy:
+        return answers[int]  # it is the same for everything that can be in a graph
+    kind = _asked(value)
+    if kind is ARRAY and numpy and not answers[kind]:
+        raise _refused(
+            "whether a run-time value was a NumPy array",
+            "the test outside the static function, or isinstance(x, jax.Array)",
+        )
+    return answers[kind]
+
+
+def _classes(wanted: Any) -> list[Any]:
+    if isinstance(wanted, tuple):
+        return [kind for part in wanted for kind in _classes(part)]
+    if isinstance(wanted, types.UnionType):
+        return list(wanted.__args__)
+    return [wanted]
+
+
+def type_(*args: Any, **kwargs: Any) -> Any:
+    if len(args) == 1 and is_traced(args[0]):
+        return _asked(args[0])
+    stood_for = _stood_for(args[0]) if len(args) == 1 else None
+    if stood_for is not None:
+        return stood_for
+    return type(*args, **kwargs)
+
+
+def hasattr_(value: Any, name: str) -> bool:
+    if is_traced(value):
+        return _has(value, name)
+    note_attribute(value, name)
+    return hasattr(value, name)
+
+
+def getattr_(value: Any, name: str, *default: Any) -> Any:
+    if not is_traced(value):
+        note_attribute(value, name)
+    if not is_traced(value) or _has(value, name):
+        # the default is for what plain Python does not have either
+        return getattr(value, name, *(() if is_traced(value) else default))
+    if default:
+        return default[0]
+    raise missing(_asked(value), name)
+
+
+def _has(value: Any, name: str) -> bool:
+    """Whether a run-time value has an attribute in plain Python."""
+    known = kind_of(value)
+    answers = {hasattr(kind, name) for kind in ((known,) if known else _CANDIDATES)}
+    return answers.pop() if len(answers) == 1 else hasattr(_asked(value), name)
+
+
+def missing(kind: type, name: str) -> AttributeError:
+    """What Python raises for an attribute that values of a kind do not have.
+
+    It knows the class and not the value, which stays in the graph; that is enough for Python to
+    find a name that was meant.
+    """
+    module = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
+    text = f"'{module}{kind.__qualname__}' object has no attribute '{name}'"
+    return AttributeError(text, name=name, obj=kind)
+
+
+def attribute(lookup: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
+    """The attributes of tracers, by the lookup that they have: what is missing is Python's error.
+
+    Where only a graph lacks it, or the kind of the value is not known, it is no handler's.
+    """
+
+    def find(value: Any, name: str) -> Any:
+        try:
+            return lookup(value, name)
+        except AttributeError as error:
+            if scopes.current() is None:
+                raise
+            text, kind = str(error), kind_of(value)
+        # in plain Python an array may be one of NumPy's, which has attributes of its own
+        may_be = (kind, np.ndarray) if kind not in NUMBERS else (kind,)
+        if kind is None or any(hasattr(one, name) for one in may_be):
+            raise NotInGraph(text)
+        raise missing(kind, name)
+
+    return find
+
+
+def is_(left: Any, right: Any) -> bool:
+    """`is`: Python has one object for each bool and each small integer, a graph has none."""
+    if left is right:
+        return True
+    numbers = [v for v in (left, right) if type(v) in NUMBERS]
+    traced = [v for v in (left, right) if is_traced(v) and kind_of(v) is not ARRAY]
+    if traced and len(numbers) + len(traced) == 2:
+        raise _refused(
+            "whether a run-time number is the same object as another number",
+            "`==`, or an `if` statement on the truth of it instead of `is True`",
+        )
+    return False

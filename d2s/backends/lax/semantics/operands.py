@@ -1,0 +1,70 @@
+"""Python's integers that meet the narrow integers of NumPy, as operands.
+
+NumPy raises an OverflowError for ``a + 300`` where `a` has 8 bits. JAX cuts the number off, and a
+program on jax arrays gets what JAX gives.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from d2s.backends.lax.arrays import aliases
+from d2s.backends.lax.forms import origins
+from d2s.backends.lax.forms.dtypes import type_of
+from d2s.backends.lax.graph import scopes, sites
+from d2s.backends.lax.semantics.casts import fail_where, is_integer, too_large
+from d2s.errors import StagingError
+
+_iinfo: Any = jnp.iinfo
+_ARRAYS = (np.ndarray, np.generic, jax.core.Tracer)
+
+
+def meet(one: Any, other: Any) -> None:
+    """Two operands of which one is an array: a Python integer must fit into NumPy's."""
+    pairs = [(a, b) for a, b in ((one, other), (other, one)) if isinstance(b, _ARRAYS)]
+    for number, array in pairs:
+        # a scalar of NumPy's that is an argument cannot be told from an array of JAX's
+        doubtful = aliases.has_numpy_arguments() or origins.kind_of(number) is not origins.ARRAY
+        if isinstance(array, np.ndarray) and doubtful:
+            aliases.numpy_made()
+        if isinstance(array, np.ndarray | np.generic) or aliases.has_numpy_arguments():
+            require_int(number, array.dtype)
+
+
+def is_narrow(dtype: Any) -> bool:
+    """Whether integers of a dtype have other bounds than those of the graph."""
+    return bool(jnp.issubdtype(dtype, jnp.integer)) and dtype != jnp.result_type(int)
+
+
+def require_int(number: Any, dtype: Any) -> None:
+    """A number, if it is a Python integer, must fit into the integers of an array."""
+    if not is_narrow(dtype):
+        return
+    bounds = _iinfo(dtype)
+    if type(number) is int:
+        if not bounds.min <= number <= bounds.max:
+            raise scopes.refuse(_out_of_bounds(number, np.dtype(dtype).name))
+        return
+    if not isinstance(number, jax.core.Tracer):
+        return
+    kind = type_of(number)
+    if kind.weak and origins.kind_of(number) in (int, None) and is_integer(number):
+        whole = _iinfo(kind.dtype)
+        low, high = max(bounds.min, whole.min), min(bounds.max, whole.max)
+        if (low, high) != (whole.min, whole.max):
+            # the call is computed again with the number itself, if that is an argument
+            fail_where(((number < low) | (number > high), too_large()))
+
+
+def _out_of_bounds(number: int, name: str) -> StagingError:
+    return StagingError(
+        f"the Python integer {number} is out of bounds for {name}; NumPy raises an OverflowError "
+        "there, and JAX cuts the number off",
+        code="D2S012",
+        site=sites.where(),
+        fix=f"an array of more bits (.astype(int)), or a number that fits into {name}",
+    )

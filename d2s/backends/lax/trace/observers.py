@@ -1,0 +1,73 @@
+"""Who sees what was written: handlers, whoever calls a static function, other names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from d2s.backends.lax.graph import sites
+from d2s.backends.lax.graph.scopes import Scope, changes, scopes
+from d2s.backends.lax.trace.snapshot import Watch
+from d2s.errors import Site, StagingError
+
+
+def joined(replaced: list[Any], made: list[Any]) -> None:
+    """Lists, dicts and objects were made that stand for others now, which other names may have.
+
+    A change in place of one would have to be one of the other, or not, as a run-time value
+    wills: it is refused when the function ends.
+    """
+    containers = [*replaced, *made]
+    if not scopes() and containers:
+        kind = type(containers[0]).__name__
+        raise StagingError(
+            f"a {kind} that other names may have, too, is replaced or not as a run-time value "
+            "wills; outside a static function nobody could see a change of it",
+            code="D2S024",
+            site=sites.where(),
+            fix=f"d2s.to_static around the function, or a new {kind} on every way",
+        )
+    if containers:
+        scopes()[0].joined += [Watch(container) for container in containers]
+        scopes()[0].choices.append((made, replaced))
+
+
+def seen_after_failure(scope: Scope | None = None) -> Watch:
+    """All that somebody can get to who sees what was written before a failure.
+
+    Those are handlers and whoever calls a static function. `scope` tells what they could get to
+    at the time of a failure, too.
+    """
+    held = Watch()
+    inner = [] if scope is None or scope in scopes() else [scope]
+    for observer in (*scopes(), *inner):
+        if observer.observed and (observer.catches or observer.is_whole):
+            for slot in observer.watch.places():
+                if slot.is_global:
+                    held.know(slot.holder)  # of a module, only the names that are watched
+                else:
+                    held.add(slot.holder)
+                held.add(slot.get())
+    for _, values in scope.snapshots if scope is not None else ():
+        for slot, value in values.values():
+            if held.knows(slot.holder):
+                held.add(value)
+    return held
+
+
+def is_any_observed(owners: list[Any]) -> bool:
+    """Whether somebody who sees what was written before a failure can get to one of these."""
+    held = seen_after_failure() if owners else Watch()
+    return any(held.knows(owner) for owner in owners)
+
+
+def refuse_aliases(scope: Scope, name: str, site: Site | None = None) -> None:
+    """Refuse changes in place of what was joined; `site` is shown where no line is known."""
+    for watch in scope.joined:
+        for owner, _ in watch.changed():
+            raise StagingError(
+                f"{name} changes {watch.label(owner)} in place that came out of, or went into, a "
+                "branch or loop on a run-time value; who else sees the change cannot be known",
+                code="D2S024",
+                site=changes.get(id(owner)) or site,
+                fix="a new list, dict or object instead of the change in place",
+            )

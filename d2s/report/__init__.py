@@ -1,0 +1,1 @@
+"""What became of a program: `explain` as data, text and page; plain against static."""
