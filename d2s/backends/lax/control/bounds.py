@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from d2s.backends.lax.control.carry import Plan
+from d2s.backends.lax.control.plan import Plan
 from d2s.backends.lax.control.trip_counts import most_trips
 from d2s.backends.lax.failures import failing
 from d2s.backends.lax.graph import sites

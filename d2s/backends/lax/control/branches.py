@@ -29,8 +29,8 @@ from d2s.backends.lax.regions.regions import (
     is_traced,
     leaf_value,
     scalar_predicate,
-    trace,
 )
+from d2s.backends.lax.regions.trace import trace
 from d2s.backends.lax.trace import observers
 from d2s.backends.lax.trace.blame import change, difference, target_names
 from d2s.backends.lax.trace.boxes import content
@@ -160,9 +160,9 @@ def _join(
     for slot, held in zip(slots, contents, strict=True):
         slot.set(held)
     for region in regions:
-        aliases.refuse_views(region.spent, region.jaxpr.consts)
+        aliases.refuse_views(region.written.outer, region.jaxpr.consts)
     kins = [_kin(n, regions, joining.dynamic) for n in range(len(regions))]
-    for array in {id(a): a for region in regions for a in region.spent}.values():
+    for array in {id(a): a for region in regions for a in region.written.outer}.values():
         aliases.spend(array, in_region=True)
     link_ways(outs, kins)
     if blocks:

@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax.numpy as jnp
-import numpy as np
-from jax.core import Tracer
 
-from d2s.backends.lax.arrays import aliases
 from d2s.backends.lax.arrays.carried_aliases import Ties
-from d2s.backends.lax.arrays.may_alias import Kin, bases, link
+from d2s.backends.lax.arrays.may_alias import Kin
 from d2s.backends.lax.control import notes
+from d2s.backends.lax.control.plan import Plan
 from d2s.backends.lax.control.trips import Hole, Last, State, Trip
 from d2s.backends.lax.forms.appended import NeedsLast
 from d2s.backends.lax.forms.dtypes import NUMBERS, Mismatch, Type, is_dynamic, type_of, varies
@@ -35,7 +33,10 @@ from d2s.backends.lax.forms.trees import (
 )
 from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.objects.slots import WHOLE, Slot
-from d2s.backends.lax.regions.regions import Region, leaf_value, trace
+from d2s.backends.lax.regions.checks import CODE
+from d2s.backends.lax.regions.regions import Region
+from d2s.backends.lax.regions.strengthen import strengthened
+from d2s.backends.lax.regions.trace import Role, trace
 from d2s.backends.lax.trace.blame import change, difference
 from d2s.backends.lax.trace.boxes import boxed, content, known, opened
 from d2s.backends.lax.trace.snapshot import Watch
@@ -43,17 +44,15 @@ from d2s.errors import StagingError
 from d2s.runtime import record
 from d2s.runtime.values import Maybe, Unbound
 
-CODE = Type((), jnp.dtype("int32"), False)
-
 
 class _LoopJoin(Join):
-    """Joins the state before the loop with the state after an iteration."""
+    """Joins the state before the loop with the state after a trip."""
 
     def _join_leaves(self, one: Any, other: Any, path: str) -> Any:
         if not isinstance(one, Hole):
             return super()._join_leaves(one, other, path)
         if isinstance(other, Out) and other.same_as is one:
-            return one  # the iteration leaves it as it is
+            return one  # the trip leaves it as it is
         if isinstance(one.init, Filler):
             kind = other.type if isinstance(other, Out) else type_of(other)
             return self._add(kind, (one, other))
@@ -76,7 +75,7 @@ class _LoopJoin(Join):
         if isinstance(one, Known) and isinstance(other, Known) and one.origin is other.origin:
             return one
         if isinstance(other, Box) and other.origin is not None and other.origin is one.origin:
-            return known(other.origin, {})  # the iteration leaves it as it is
+            return known(other.origin, {})  # the trip leaves it as it is
         made = super()._join_boxes(one, other, path)
         if isinstance(made, Box) and one.origin is not None:
             made.origin = one.origin
@@ -94,232 +93,257 @@ class _LoopJoin(Join):
         )
 
 
-@dataclass
-class Plan:
-    """A loop whose types have settled."""
+@dataclass(frozen=True)
+class LoopTraits:
+    """What is known of a loop before its body is traced."""
 
-    region: Region
-    holes: list[Hole]
-    tree: Any
-    carried: list[Joined]
-    slots: list[Slot]
-    with_code: bool
-    #: of the variables that are carried; if a record is made, of the places it writes, too
-    names: list[str]
-    #: lists, dicts and objects that its state replaces, and identities of those that replace them
-    replaced: list[Any]
-    aliased: set[Any]
-    #: lists that it appends to, and what it appends in one trip
-    appended: list[tuple[list[Any], Any]]
-    #: which of the arrays that it carries may be one
-    ties: Ties
-
-    def refuse_other_reads(self, region: Region) -> None:
-        """An array that an iteration writes must not be read in the loop under another name."""
-        written = [array for n in self._written() for array in self.ties.before[n].values()]
-        seen = [one for const in region.jaxpr.consts for one in (const, *bases(const))]
-        if any(one is array for one in seen for array in written):
-            aliases.refuse_alias()
-
-    def _written(self) -> list[int]:
-        first = len(self.region.inputs) - len(self.holes)
-        return [n - first for n in self.region.spent_inputs if n >= first]
-
-    def link(self, values: list[Any], trips: int | None) -> None:
-        """Note which results may be the same array, or, without a trip, the one from before."""
-        by_number = self._by_number(values)
-        for one, other in self.ties.after if trips else self.ties.pairs:
-            if one in by_number and other in by_number:
-                link(by_number[one], by_number[other])
-        for n, value in by_number.items():
-            for array in (self.ties.ends if trips else self.ties.before)[n].values():
-                link(value, array)
-
-    def _by_number(self, values: list[Any]) -> dict[int, Any]:
-        """What is carried, by the numbers of the holes."""
-        numbers = {id(hole): n for n, hole in enumerate(self.holes)}
-        pairs = zip(self.carried, values, strict=True)
-        return {numbers[id(leaf.sides[0])]: value for leaf, value in pairs}
-
-    def spend(self) -> None:
-        """What an iteration has written, the loop has written."""
-        self.refuse_other_reads(self.region)
-        before = [array for n in self._written() for array in self.ties.before[n].values()]
-        carried = {id(hole.init) for hole in self.holes}
-        written = {id(array): array for array in (*before, *self.region.spent)}
-        for array in written.values():
-            if isinstance(array, Tracer):
-                aliases.spend(array, in_region=True)
-            elif isinstance(array, np.ndarray) and id(array) in carried:
-                aliases.refuse_shared(array, None)
-
-    def refuse_rows(self) -> None:
-        """An array that a list got in one trip must not be written in a later one."""
-        written = set(self._written())
-        for _, numbers, _ in self._rows():
-            for n in sorted(self.ties.later(numbers) & written):
-                first = len(self.region.inputs) - len(self.holes)
-                aliases.refuse_alias(aliases.written_at(self.region.inputs[first + n]))
-
-    def link_rows(self, stacked: dict[int, Any], values: list[Any]) -> None:
-        """Note what the items of lists may be: a write after the loop is one to them, too."""
-        by_number = self._by_number(values)
-        for leaf, numbers, arrays in self._rows():
-            row = stacked.get(id(leaf))
-            others = [by_number[n] for n in self.ties.later(numbers) if n in by_number]
-            for array in (*others, *arrays):
-                link(row, array)
-
-    def _rows(self) -> list[tuple[Any, set[int], list[Any]]]:
-        """What a trip appends, under which numbers that is carried on, and what else it may be."""
-        inputs = self.region.inputs[len(self.region.inputs) - len(self.holes) :]
-        leaves_of = [leaf for _, tree in self.appended for leaf in leaves(tree)]
-        return [
-            (leaf, *self.ties.carries(inputs, self.region.kin_of(leaf)))
-            for leaf in leaves_of
-            if isinstance(leaf, Out)
-        ]
-
-    def inputs(self, carry: list[Any]) -> list[Any]:
-        """Inputs of the body's graph: what is carried, and what stays as it was."""
-        values = {id(j.sides[0]): c for j, c in zip(self.carried, carry, strict=True)}
-        return [values[id(h)] if id(h) in values else h.before() for h in self.holes]
-
-    def outputs(self, outs: list[Any], carry: list[Any]) -> list[Any]:
-        return [
-            c if isinstance(j.sides[1], Filler) else leaf_value(j.sides[1], outs, j.type)
-            for j, c in zip(self.carried, carry, strict=True)
-        ]
+    #: types of inputs of the body that are not carried: the position, the rows
+    extra: list[Type]
+    #: Python numbers are carried from the start, and not only if the body changes them
+    numbers: bool
+    #: a trip must see the error code of the trips before it; it is known that the body fails
+    code_inside: bool
+    with_code: bool = False
+    #: the first input of the body, after the code, is the position; there are so many positions
+    is_counted: bool = False
+    length: int | None = None
+    #: what each trip appends to a list may come out as one array
+    stacks: bool = False
+    #: surely, so what was carried before the loop is gone after it
+    makes_a_trip: bool = False
 
 
-def settle(
-    body: Callable[..., State],
-    extra: list[Type],
-    state: State,
-    watch: Watch,
-    names: list[str],
-    *,
-    numbers: bool,
-    code_inside: bool,
-    counted: bool,
-    stacks: bool,
-    with_code: bool = False,
-    length: int | None = None,
-    makes_a_trip: bool = False,
-) -> Plan:
-    """Trace the body until the types of the state no longer change.
+class _Again(Exception):
+    """A round has shown that the loop carries something else than was thought; trace it again."""
 
-    extra        types of inputs of the body that are not state (position, rows)
-    numbers      treat Python numbers as carried from the start
-    code_inside  the body must see the error code of earlier iterations
-    with_code    it is known that the body fails, and has to see the code
-    counted      the first input of the body is the position of the loop
-    stacks       what each iteration appends to a list may come out as one array
-    length       how many positions there are
-    makes_a_trip surely: what the state was before the loop is gone after it
+
+class Settling:
+    """A loop on the way to its fixed point.
+
+    inputs of the body  = [error code?] [position] [rows] [a run-time leaf of what is carried]...
+    what is carried     = [the state of the loop: its variables] [slots that its body changes]
+
+    In each round the body is traced on holes: a `Hole` stands for a run-time leaf of what is
+    carried, and knows the value before the loop and the type. A round that finds that more is
+    carried than was thought, or with another type, changes `plan` (and `shared`, `grown`,
+    `with_code`, `axes`) and is followed by another. Types only grow, so the rounds come to an end;
+    the region of the last one is the body that runs. For
+
+        total = 0                       round 1: Hole(0, int), and the trip leaves a float
+        for row in x:                   round 2: Hole(0, float) and the slot log[0], which
+            total = total + row[0]               round 1 showed to change
+            log[0] = total              round 3: nothing changes: these are the types
     """
-    shared: list[Slot] = []
-    grown: list[tuple[list[Any], int]] = []
-    plan = [_holes(boxed(value), numbers) for value in state]
-    followed: Ties | None = None
-    #: along which axes of a mesh anything in the loop differs
-    axes: frozenset[str] = frozenset()
-    start = record.mark()
-    for _ in range(2 * len(leaves(list(state))) + 12):
-        record.back_to(start)  # only the last round counts
-        holes = [leaf for leaf in leaves(plan) if isinstance(leaf, Hole)]
-        trip = Trip(body, plan, holes, shared, grown, watch, len(extra), state)
-        axes = axes.union(*(k.varies for k in extra), *(hole.type.varies for hole in holes))
-        code = CODE._replace(varies=axes)
-        kinds = [code] * with_code + extra + [hole.type for hole in holes]
-        stand_for = [None] * (with_code + len(extra)) + holes
-        counts = all(map(_counts_from_near, holes))
-        first = with_code + len(extra)
-        ties, followed = followed or Ties([hole.init for hole in holes]), None
+
+    def __init__(
+        self,
+        body: Callable[..., State],
+        state: State,
+        watch: Watch,
+        names: list[str],
+        loop: LoopTraits,
+    ) -> None:
+        self.body, self.state, self.watch, self.names, self.loop = body, state, watch, names, loop
+        self.with_code = loop.with_code
+        #: what is carried, with holes: the state, then what is in the shared slots
+        self.plan = [_holes(boxed(value), loop.numbers) for value in state]
+        #: slots that the body changes, so that they are carried like variables
+        self.shared: list[Slot] = []
+        #: lists that the body appends to, and how many items in one trip
+        self.grown: list[tuple[list[Any], int]] = []
+        #: the axes of a mesh along which anything in the loop differs between devices
+        self.axes: frozenset[str] = frozenset()
+        #: which carried arrays may be one, as the round before has found out
+        self.followed: Ties | None = None
+
+    def run(self) -> Plan:
+        """Rounds until nothing changes."""
+        start = record.mark()
+        for _ in range(2 * len(leaves(list(self.state))) + 12):
+            record.back_to(start)  # only the last round counts
+            try:
+                return self._round()
+            except _Again:
+                continue
+        raise StagingError(
+            f"the types of {', '.join(self.names)} do not settle",
+            code="D2S011",
+            site=sites.where(),
+            fix="values of one type, before the loop and in it",
+        )
+
+    def _round(self) -> Plan:
+        """One trace of the body; the plan, if it showed nothing new."""
+        holes = [leaf for leaf in leaves(self.plan) if isinstance(leaf, Hole)]
+        ties, self.followed = self.followed or Ties([hole.init for hole in holes]), None
+        region = self._trace(holes, ties)
+        self._carry_new_slots(region)
+        if region.code is not None and self.loop.code_inside and not self.with_code:
+            self.with_code = True
+            raise _Again
+        joining, tree = self._joined(region)
+        if _only_strengthens(joining.dynamic, region):
+            region, holes = self._strengthened(region, holes, joining.dynamic)
+            joining, tree = self._joined(region)
+        if not all(map(_is_settled, joining.dynamic)):
+            self.plan = map_leaves(_next_hole, tree)
+            raise _Again
+        self._follow(region, holes, joining.dynamic, ties)
+        return self._settled(region, holes, tree, joining, ties)
+
+    @property
+    def _first(self) -> int:
+        """How many inputs of the body come before what is carried."""
+        return self.with_code + len(self.loop.extra)
+
+    def _trace(self, holes: list[Hole], ties: Ties) -> Region:
+        """The region of one trip."""
+        loop, first = self.loop, self._first
+        extra = [kind.varies for kind in loop.extra]
+        self.axes = self.axes.union(*extra, *(hole.type.varies for hole in holes))
+        code = CODE._replace(varies=self.axes)
+        trip = Trip(
+            *(self.body, self.plan, holes, self.shared, self.grown, self.watch),
+            *(len(loop.extra), self.state),
+        )
+        role = Role(
+            is_body=True,
+            with_code=self.with_code,
+            is_counted=loop.is_counted and (bool(loop.extra) or isinstance(self.plan[0], Hole)),
+            length=loop.length,
+            starts_near=all(map(_counts_from_near, holes)),
+        )
         try:
             region = trace(
                 trip.run,
-                kinds,
-                watch,
-                stand_for=stand_for,
-                with_code=with_code,
-                carries=True,
-                counts=counts,
-                counted=counted and (bool(extra) or isinstance(plan[0], Hole)),
-                length=length,
-                begin=lambda inputs: ties.tie(inputs[first:]),  # noqa: B023
+                [code] * self.with_code + loop.extra + [hole.type for hole in holes],
+                self.watch,
+                role,
+                stand_for=[None] * first + holes,
+                begin=lambda inputs: ties.tie(inputs[first:]),
             )
         except NeedsLast as need:
-            carried = any(isinstance(s, Last) and s.owner is need.owner for s in shared)
-            if carried or not need.owner or not any(o is need.owner for o, _ in grown):
-                raise
-            shared = [*shared, Last(need.owner)]
-            plan = [*plan, _holes(boxed(need.owner[-1]), numbers)]
-            continue
-        axes = axes.union(*map(varies, region.jaxpr.out_avals))
-        if with_code and axes != code.varies:
-            continue  # how it fails differs between devices, too
+            self._carry_last_item(need)
+            raise _Again from None
+        self.axes = self.axes.union(*map(varies, region.jaxpr.out_avals))
+        if self.with_code and self.axes != code.varies:
+            raise _Again  # how it fails differs between devices, too
         if trip.changed:
-            before = [*state, *(slot.get() for slot in shared)]
+            before = [*self.state, *(slot.get() for slot in self.shared)]
             for n in trip.changed:
-                plan[n] = known(before[n], {})
-            continue
-        more = _new_places(region, shared)
-        if more:
-            lists = [s for s in more if stacks and _grows(s, region, grown)]
-            grown += [
-                (s.owner, len(region.slots[s.identity][1].parts) - len(s.owner)) for s in lists
-            ]
-            more = [s for s in more if s not in lists]
-            whole = {s.identity[0] for s in more if s.key is WHOLE}
-            kept = [n for n, s in enumerate(shared) if s.identity[0] not in whole]
-            plan = [*plan[: len(state)], *(plan[len(state) + n] for n in kept)]
-            shared = [*(shared[n] for n in kept), *more]
-            plan += [_holes(_before(slot), numbers) for slot in more]
-            continue
-        if region.code is not None and code_inside and not with_code:
-            with_code = True
-            continue
-        result = _state_after(region, shared, len(state))
-        joining = _LoopJoin(watch.alone, makes_a_trip)
+                self.plan[n] = known(before[n], {})
+            raise _Again
+        return region
+
+    def _carry_last_item(self, need: NeedsLast) -> None:
+        """The body reads the last item of a list that it appends to: that is carried, too."""
+        carried = any(isinstance(s, Last) and s.owner is need.owner for s in self.shared)
+        if carried or not need.owner or not any(o is need.owner for o, _ in self.grown):
+            raise need
+        self.shared = [*self.shared, Last(need.owner)]
+        self.plan = [*self.plan, _holes(boxed(need.owner[-1]), self.loop.numbers)]
+
+    def _carry_new_slots(self, region: Region) -> None:
+        """Slots that this round showed to change are carried from the next one on.
+
+        A list that is only appended to is not: what all trips append comes out as one array. A list
+        or dict that gets more or fewer entries is carried as a whole, in place of its entries.
+        """
+        more = _new_slots(region, self.shared)
+        if not more:
+            return
+        lists = [s for s in more if self.loop.stacks and _grows(s, region, self.grown)]
+        for slot in lists:
+            items = len(region.slots[slot.identity][1].parts) - len(slot.owner)
+            self.grown.append((slot.owner, items))
+        more = [s for s in more if s not in lists]
+        whole = {s.identity[0] for s in more if s.key is WHOLE}
+        kept = [n for n, s in enumerate(self.shared) if s.identity[0] not in whole]
+        count = len(self.state)
+        self.plan = [*self.plan[:count], *(self.plan[count + n] for n in kept)]
+        self.plan += [_holes(_before(slot), self.loop.numbers) for slot in more]
+        self.shared = [*(self.shared[n] for n in kept), *more]
+        raise _Again
+
+    def _joined(self, region: Region) -> tuple[_LoopJoin, Any]:
+        """What is carried before the loop, joined with what a trip leaves."""
+        joining = _LoopJoin(self.watch.alone, self.loop.makes_a_trip)
         try:
-            tree = joining.join(plan, result)
+            return joining, joining.join(self.plan, self._after(region))
         except Difference as found:
-            raise _blamed(found, names, len(state), shared, watch, body) from None
-        if _only_strengthens(joining.dynamic, region):
-            # from the second trip on they are array elements; the graph is the same
-            changed = [j for j in joining.dynamic if j.type != j.sides[0].type]
-            renamed = {id(j.sides[0]): Hole(j.sides[0].init, j.type) for j in changed}
-            strong = {id(j.sides[0]) for j in changed if j.type.weak != j.sides[0].type.weak}
-            positions = [first + n for n, hole in enumerate(holes) if id(hole) in strong]
-            plan = replaced_leaves(plan, renamed)
-            holes = [renamed.get(id(hole), hole) for hole in holes]
-            stronger = region.strengthened(positions, renamed)
-            if stronger is None:
-                continue
-            region = stronger
-            joining = _LoopJoin(watch.alone, makes_a_trip)
-            tree = joining.join(plan, _state_after(region, shared, len(state)))
-        if all(isinstance(j.sides[0], Hole) and j.type == j.sides[0].type for j in joining.dynamic):
-            is_last = ties.is_followed
-            after = _kin_after(region, holes, joining.dynamic)
-            if ties.follow(region.inputs[first:], after) and region.writes and not is_last:
-                followed = ties  # once more, to see which line it concerns
-                continue
-            owners = [owner for owner, _ in grown]
-            appended = [] if region.raised else zip(owners, region.value[len(state) :], strict=True)
-            every = [*names, *notes.labels(watch, shared)]
-            return Plan(
-                *(region, holes, tree, joining.dynamic, shared, with_code, every),
-                *(joining.replaced, joining.aliased, list(appended), ties),
-            )
-        plan = map_leaves(_next_hole, tree)
-    raise StagingError(
-        f"the types of {', '.join(names)} do not settle",
-        code="D2S011",
-        site=sites.where(),
-        fix="values of one type, before the loop and in it",
-    )
+            raise self._blamed(found) from None
+
+    def _after(self, region: Region) -> list[Any]:
+        """State and shared slots after a trip; after one that fails, the shared slots alone."""
+        count = len(self.state)
+        state = [FILLER] * count if isinstance(region.value, Filler) else region.value[:count]
+        return [*state, *(content(slot, region.slots) for slot in self.shared)]
+
+    def _strengthened(
+        self, region: Region, holes: list[Hole], joined: list[Joined]
+    ) -> tuple[Region, list[Hole]]:
+        """The same round with array elements where Python numbers were, without another trace.
+
+        From the second trip on they are array elements, and the graph is the same for both.
+        """
+        changed = [j for j in joined if j.type != j.sides[0].type]
+        renamed = {id(j.sides[0]): Hole(j.sides[0].init, j.type) for j in changed}
+        strong = {id(j.sides[0]) for j in changed if j.type.weak != j.sides[0].type.weak}
+        positions = [self._first + n for n, hole in enumerate(holes) if id(hole) in strong]
+        self.plan = replaced_leaves(self.plan, renamed)
+        stronger = strengthened(region, positions, renamed)
+        if stronger is None:
+            raise _Again
+        return stronger, [renamed.get(id(hole), hole) for hole in holes]
+
+    def _follow(self, region: Region, holes: list[Hole], joined: list[Joined], ties: Ties) -> None:
+        """Which carried arrays may be one after a trip; if that is new and an array is written,
+        the body is traced once more, so that an error can name the line of the write."""
+        is_last = ties.is_followed
+        after = _kin_after(region, holes, joined)
+        if ties.follow(region.inputs[self._first :], after) and region.written.any and not is_last:
+            self.followed = ties
+            raise _Again
+
+    def _settled(
+        self, region: Region, holes: list[Hole], tree: Any, joining: _LoopJoin, ties: Ties
+    ) -> Plan:
+        owners = [owner for owner, _ in self.grown]
+        items = [] if region.raised else region.value[len(self.state) :]
+        return Plan(
+            region=region,
+            holes=holes,
+            tree=tree,
+            carried=joining.dynamic,
+            slots=self.shared,
+            with_code=self.with_code,
+            names=[*self.names, *notes.labels(self.watch, self.shared)],
+            replaced=joining.replaced,
+            aliased=joining.aliased,
+            appended=[] if region.raised else list(zip(owners, items, strict=True)),
+            ties=ties,
+        )
+
+    def _blamed(self, found: Difference) -> StagingError:
+        what = "before the loop|after an iteration"
+        number, _, rest = found.path[1:].partition("]")
+        if not number.isdigit() or int(number) < len(self.state):
+            path = found.path if len(self.names) > 1 else found.path.removeprefix("[0]")
+            return difference(found, self.names, path, what, sites.where(), (None, self.body))
+        slot = self.shared[int(number) - len(self.state)]
+        return change(found, slot, self.watch, rest, what, (None, self.body))
+
+
+def settle(
+    body: Callable[..., State], state: State, watch: Watch, names: list[str], loop: LoopTraits
+) -> Plan:
+    """Trace the body of a loop until the types of what it carries no longer change."""
+    return Settling(body, state, watch, names, loop).run()
+
+
+def _is_settled(leaf: Joined) -> bool:
+    """Whether a trip leaves the type that the hole has."""
+    return isinstance(leaf.sides[0], Hole) and leaf.type == leaf.sides[0].type
 
 
 def _counts_from_near(hole: Hole) -> bool:
@@ -356,7 +380,7 @@ def _only_strengthens(changes: list[Joined], region: Region) -> bool:
 
 
 def _kin_after(region: Region, holes: list[Hole], carried: list[Joined]) -> list[Kin]:
-    """For each hole, which arrays it may be after an iteration."""
+    """For each hole, which arrays it may be after a trip."""
     sides = {id(leaf.sides[0]): leaf.sides[1] for leaf in carried}
     inputs = region.inputs[len(region.inputs) - len(holes) :]
     return [
@@ -367,19 +391,13 @@ def _kin_after(region: Region, holes: list[Hole], carried: list[Joined]) -> list
     ]
 
 
-def _state_after(region: Region, slots: list[Slot], count: int) -> list[Any]:
-    """State and shared names after an iteration; after one that fails, the shared names alone."""
-    state = [FILLER] * count if isinstance(region.value, Filler) else region.value[:count]
-    return [*state, *(content(slot, region.slots) for slot in slots)]
-
-
-def _new_places(region: Region, shared: list[Slot]) -> list[Slot]:
-    """The places that an iteration changed and the loop does not carry yet."""
-    places = {slot.identity for slot in shared}
+def _new_slots(region: Region, shared: list[Slot]) -> list[Slot]:
+    """The slots that a trip changed and the loop does not carry yet."""
+    carried = {slot.identity for slot in shared}
     return [
         slot
         for key, (slot, _) in region.slots.items()
-        if key not in places and (key[0], WHOLE) not in places
+        if key not in carried and (key[0], WHOLE) not in carried
     ]
 
 
@@ -388,25 +406,8 @@ def _before(slot: Slot) -> Any:
     return opened(now) if slot.key is WHOLE else boxed(now)
 
 
-def _blamed(
-    found: Difference,
-    names: list[str],
-    count: int,
-    shared: list[Slot],
-    watch: Watch,
-    body: Any,
-) -> StagingError:
-    what = "before the loop|after an iteration"
-    number, _, rest = found.path[1:].partition("]")
-    if not number.isdigit() or int(number) < count:
-        path = found.path if len(names) > 1 else found.path.removeprefix("[0]")
-        return difference(found, names, path, what, sites.where(), (None, body))
-    slot = shared[int(number) - count]
-    return change(found, slot, watch, rest, what, (None, body))
-
-
 def _grows(slot: Slot, region: Region, grown: list[tuple[list[Any], int]]) -> bool:
-    """Whether an iteration did nothing to a list but append to it."""
+    """Whether a trip did nothing to a list but append to it."""
     owner = slot.owner
     if (
         type(owner) is not list

@@ -11,13 +11,14 @@ from jax.extend.core import ClosedJaxpr
 from d2s.backends.lax.arrays import aliases
 from d2s.backends.lax.control import notes
 from d2s.backends.lax.control.bounds import LoopBound, bound_of, tell_limit
-from d2s.backends.lax.control.carry import CODE, Plan
+from d2s.backends.lax.control.plan import Plan
 from d2s.backends.lax.control.trips import Hole, State
 from d2s.backends.lax.failures import failing
 from d2s.backends.lax.forms.appended import items_of
 from d2s.backends.lax.forms.dtypes import is_symbolic, of_type, own_text, type_of, varies, varying
 from d2s.backends.lax.forms.trees import Filler, Joined, Out, StackedRows, leaves
 from d2s.backends.lax.graph import sites
+from d2s.backends.lax.regions.checks import CODE
 from d2s.backends.lax.regions.regions import Region, failures, leaf_value, running
 from d2s.backends.lax.semantics.sequences import at_least
 from d2s.backends.lax.trace import observers
@@ -215,7 +216,7 @@ def run_scan(
     state = _finish(plan, values, code, payload, count, trips=length, numbers=numbers, is_scan=True)
     plan.link_rows(rows, values)
     first = int(plan.with_code) + 1
-    for array in (array for n, array in enumerate(arrays, first) if n in region.spent_inputs):
+    for array in (array for n, array in enumerate(arrays, first) if n in region.written.inputs):
         aliases.spend(array, by_rows=True)
     return state
 

@@ -8,10 +8,11 @@ from typing import Any
 import jax.numpy as jnp
 
 from d2s.backends.lax.control import memory, notes
-from d2s.backends.lax.control.carry import Plan, settle
+from d2s.backends.lax.control.carry import LoopTraits, settle
 from d2s.backends.lax.control.emit import run_scan, run_while
 from d2s.backends.lax.control.memory import Memory
 from d2s.backends.lax.control.ownership import alone
+from d2s.backends.lax.control.plan import Plan
 from d2s.backends.lax.control.prediction import becomes_traced, reaches_traced
 from d2s.backends.lax.control.rolling import FEW, Rolled, attempt, look_at, trips_of
 from d2s.backends.lax.control.trips import State
@@ -23,7 +24,8 @@ from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.jaxprs.proof import NotRolled
 from d2s.backends.lax.objects.slots import WHOLE
 from d2s.backends.lax.output import printing
-from d2s.backends.lax.regions.regions import Region, is_traced, scalar_predicate, trace
+from d2s.backends.lax.regions.regions import Region, is_traced, scalar_predicate
+from d2s.backends.lax.regions.trace import Role, trace
 from d2s.backends.lax.semantics.sequences import (
     Sequence,
     Stacked,
@@ -195,15 +197,16 @@ def _settle_either_way(
     """Carry Python numbers from the start; if the body needs one as it is, those it changes."""
 
     def attempt(numbers: bool) -> Plan:
-        return settle(
-            *(step, extra, state, watch, names),
+        traits = LoopTraits(
+            extra,
             numbers=numbers,
             code_inside=code_inside,
             with_code=known.carries_code,
-            counted=counted,
+            is_counted=counted,
             stacks=stacks,
             makes_a_trip=makes_a_trip,
         )
+        return settle(step, state, watch, names, traits)
 
     if known.keeps_numbers:
         return attempt(numbers=False)
@@ -238,7 +241,7 @@ def _trace_test(test: Body, plan: Plan, count: int, watch: Watch) -> Region:
         return scalar_predicate(go) if is_traced(go) else bool(go)
 
     kinds = [hole.type for hole in plan.holes]
-    region = trace(run, kinds, watch, stand_for=list(plan.holes), tests=True)
+    region = trace(run, kinds, watch, Role(is_test=True), stand_for=list(plan.holes))
     region.slots = {key: held for key, held in region.slots.items() if key not in untouched}
     return region
 

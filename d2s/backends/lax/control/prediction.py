@@ -14,7 +14,8 @@ from d2s.backends.lax.failures.whose import is_internal
 from d2s.backends.lax.forms.dtypes import NUMBERS, type_of
 from d2s.backends.lax.forms.trees import Box, Difference, Filler, Out, children, leaves, map_leaves
 from d2s.backends.lax.graph import scopes
-from d2s.backends.lax.regions.regions import Region, is_traced, trace
+from d2s.backends.lax.regions.regions import Region, is_traced
+from d2s.backends.lax.regions.trace import trace
 from d2s.backends.lax.trace.boxes import boxed
 from d2s.backends.lax.trace.snapshot import Watch
 

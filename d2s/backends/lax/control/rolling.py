@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 from jax.extend.core import Literal
 
-from d2s.backends.lax.control.carry import Plan, settle
+from d2s.backends.lax.control.carry import LoopTraits, settle
 from d2s.backends.lax.control.memory import Memory
+from d2s.backends.lax.control.plan import Plan
 from d2s.backends.lax.control.trips import Hole, State
 from d2s.backends.lax.failures.whose import is_internal
 from d2s.backends.lax.forms.dtypes import NUMBERS, Type
@@ -135,19 +136,16 @@ def look_at(
     """Trace the body with a run-time index, and prove that it is the same loop."""
 
     def settled(length: int | None) -> Plan:
-        return settle(
-            step,
+        traits = LoopTraits(
             extra,
-            state,
-            watch,
-            names,
             numbers=True,
             code_inside=True,
-            counted=True,
+            is_counted=True,
             stacks=True,
             length=length,
             makes_a_trip=length is None or length > 0,
         )
+        return settle(step, state, watch, names, traits)
 
     first = settled(length if isinstance(length, int) else None)
     if first.region.raised:

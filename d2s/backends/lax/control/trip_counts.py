@@ -15,7 +15,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from d2s.backends.lax.control.carry import Plan
+from d2s.backends.lax.control.plan import Plan
 from d2s.backends.lax.forms.trees import Filler, Out
 from d2s.backends.lax.jaxprs.formulas import COMPARISONS, Formula, Formulas
 from d2s.backends.lax.regions.regions import Region

@@ -29,7 +29,7 @@ from d2s.backends.lax.library.dispatching import clean_caches
 from d2s.backends.lax.objects.keys import Itself, Static
 from d2s.backends.lax.output import printing
 from d2s.backends.lax.reach.opaque import refuse_kept
-from d2s.backends.lax.regions.regions import trace
+from d2s.backends.lax.regions.trace import Role, trace
 from d2s.backends.lax.trace import observers
 from d2s.backends.lax.trace.snapshot import Watch
 from d2s.errors import Error, Site, StagingError
@@ -182,7 +182,7 @@ def _exact(entry: Entry, leaves: tuple[Any, ...], owners: Any, scope: Scope) -> 
 
     try:
         kinds = [type_of(leaf) for leaf in leaves]
-        region = trace(run, kinds, Watch(outside=True), root=True)
+        region = trace(run, kinds, Watch(outside=True), Role(is_root=True))
     except Escaped as escaped:
         raise escaped.error from escaped.error.__cause__
     computed = region.run(*leaves)
