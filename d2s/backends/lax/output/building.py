@@ -51,13 +51,13 @@ class Printer:
         return tuple(n for t in found for n, known in enumerate(self._vmaps) if known is t)
 
 
-class _Printing(threading.local):
+class _PrintsHere(threading.local):
     printer: Printer | None = None
     #: where prints are left out, the lines that would print
     left_out: list[Site] | None = None
 
 
-here = _Printing()
+here = _PrintsHere()
 
 
 @contextmanager
