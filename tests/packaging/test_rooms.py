@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import collections
+import re
 
 import pytest
 
@@ -12,6 +13,7 @@ from tests.packaging.rooms import (
     MAP,
     ORDER,
     ROOMS,
+    ROOT,
     drawing,
     imports,
     modules,
@@ -102,3 +104,24 @@ def test_only_the_engine_knows_jax():
 def test_the_map_is_the_house():
     """`python -m tests.packaging.rooms` draws it anew."""
     assert MAP.read_text(encoding="utf-8") == drawing()
+
+
+TOUR = ROOT / "docs" / "how_it_works.md"
+
+
+def test_the_tour_names_files_that_are_there():
+    """A path is written from the root, or from the engine; a room is named with what to read."""
+    text = TOUR.read_text(encoding="utf-8")
+    for path in re.findall(r"`([\w/]+\.py)`", text):
+        homes = (ROOT, ROOT / "d2s" / "backends" / "lax")
+        assert any((home / path).exists() for home in homes), path
+    for room, first in re.findall(r"^\| `([\w/]+)`[^|]*\|[^|]*\|([^|]*)\|$", text, re.MULTILINE):
+        for module in re.findall(r"`(\w+)`", first):
+            homes = (ROOT / room, ROOT / "d2s" / "backends" / "lax" / room)
+            assert any((home / f"{module}.py").exists() for home in homes), (room, module)
+
+
+def test_the_tour_visits_every_room_of_the_engine():
+    rooms = re.findall(r"^\| `(\w+)` \|", TOUR.read_text(encoding="utf-8"), re.MULTILINE)
+    folders = (ROOT / "d2s" / "backends" / "lax").glob("*/__init__.py")
+    assert {path.parent.name for path in folders} == set(rooms)
