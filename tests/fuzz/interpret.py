@@ -283,9 +283,9 @@ class Interpreted:
 
 
 @contextlib.contextmanager
-def without_xla(seen: list[ClosedJaxpr]) -> Iterator[None]:
+def without_xla(seen: list[ClosedJaxpr] | None = None) -> Iterator[None]:
     """Static functions made inside are run by NumPy; their graphs are added to `seen`."""
-    original = entries.Entry.reset
+    original, seen = entries.Entry.reset, [] if seen is None else seen
 
     def reset(self: Any) -> None:
         original(self)
