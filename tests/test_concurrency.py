@@ -27,6 +27,7 @@ from d2s.backends.lax.function import build
 from d2s.backends.lax.graph import scopes
 from d2s.runtime.values import Watching
 
+from .patience import HANG
 from .test_conversion import entries, in_threads
 from .test_parser import load
 
@@ -162,7 +163,7 @@ def test_a_call_while_another_makes_the_entry_new(tmp_path, monkeypatch) -> None
 
     monkeypatch.setattr(jax, "jit", slowly)
     assert float(static(jnp.float32(1))) == 6.0
-    threads[0].join(60)
+    threads[0].join(HANG)
     assert found == [6.0]
 
 
@@ -200,9 +201,9 @@ def test_exceptions_inside_a_transformation_go_to_their_thread(tmp_path, monkeyp
         wait()
         if threading.current_thread().name == "fails":
             failed.set()
-            good.wait(60)
+            good.wait(1)  # in vain, when calls wait for each other
         else:
-            failed.wait(60)
+            failed.wait(1)
 
     monkeypatch.setattr(jax, "effects_barrier", barrier)
     found: dict[str, object] = {}
@@ -222,7 +223,7 @@ def test_exceptions_inside_a_transformation_go_to_their_thread(tmp_path, monkeyp
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(120)
+        thread.join(HANG)
     assert found["works"] == [0, 2]
     assert str(found["fails"]).startswith("large 20")
 
@@ -301,7 +302,7 @@ class Elsewhere:
         def wait() -> None:
             thread = threading.Thread(target=run)
             thread.start()
-            thread.join(60)
+            thread.join(HANG)
 
         self.wait = d2s.do_not_convert(wait)
 

@@ -18,6 +18,8 @@ import d2s
 from d2s import logs
 from d2s.options.modes import Modes
 
+from .patience import HANG
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -125,7 +127,7 @@ def run(text, folder, **environment):
         env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=HANG,
     )
 
 
@@ -164,7 +166,7 @@ def test_a_breakpoint_sees_values(tmp_path):
         input="p y\nc\n",
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=HANG,
     )
     assert "(Pdb) 42.0" in done.stdout, done.stdout + done.stderr
 

@@ -22,6 +22,7 @@ import pytest
 import d2s
 from d2s.deploy import saving
 
+from ..patience import HANG
 from . import programs
 from .programs import PROGRAMS, Counter, Limit, Odd, Stats, Trainer, X
 
@@ -693,7 +694,7 @@ def run(script, folder, *arguments):
         env={**environment, "PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=HANG,
     )
 
 

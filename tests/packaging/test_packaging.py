@@ -139,7 +139,7 @@ def test_contributing_is_short():
 
 def print_test_command(root: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [root / CI, "--print-test-command"], capture_output=True, text=True, timeout=60
+        [root / CI, "--print-test-command"], capture_output=True, text=True
     )
 
 
