@@ -143,6 +143,7 @@ def test_settings_of_the_world_change_between_rounds(tmp_path: Path) -> None:
         ]
 
 
+@pytest.mark.full
 def test_a_call_while_another_makes_the_entry_new(tmp_path, monkeypatch) -> None:
     """The call may wait or build a graph of its own; it never gives the answer of yesterday."""
     module = load(tmp_path, WORLD)
@@ -191,6 +192,7 @@ def f(x):
 """
 
 
+@pytest.mark.full
 def test_exceptions_inside_a_transformation_go_to_their_thread(tmp_path, monkeypatch) -> None:
     """Two calls of one graph at once: one fails, and both have run before either looks."""
     static = d2s.to_static(load(tmp_path, MAPPED).f)
@@ -418,6 +420,7 @@ def grown(work: Callable[[int], object], count: int) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("way", ["convert", "call", "own", "mark"])
 def test_ten_thousand_closures_leave_memory_flat(tmp_path: Path, way: str) -> None:
     module = load(tmp_path, CLOSURES)
@@ -434,12 +437,14 @@ def test_ten_thousand_closures_leave_memory_flat(tmp_path: Path, way: str) -> No
     assert entries() == known
 
 
+@pytest.mark.full
 def test_classes_made_in_converted_code_leave_nothing(tmp_path: Path) -> None:
     methods = d2s.convert(load(tmp_path, CLOSURES).methods)
     assert methods(2, 1) == 3
     assert grown(lambda k: methods(k, 1), 300) < 100_000
 
 
+@pytest.mark.full
 def test_code_objects_that_are_dropped_leave_nothing(tmp_path: Path) -> None:
     module = load(tmp_path, CLOSURES)
     code = module.make(0).__code__
@@ -455,6 +460,7 @@ def test_code_objects_that_are_dropped_leave_nothing(tmp_path: Path) -> None:
     assert entries() == known
 
 
+@pytest.mark.full
 def test_static_functions_are_dropped(tmp_path: Path) -> None:
     """With their graphs: nothing of d2s keeps them, nor what they close over."""
     module = load(tmp_path, CLOSURES)
@@ -660,6 +666,7 @@ def test_an_interrupt_anywhere_in_a_trace(tmp_path: Path) -> None:
             assert float(static(jnp.float32(x))) == float(function(x)), step
 
 
+@pytest.mark.full
 def test_an_interrupt_anywhere_in_a_conversion(tmp_path: Path) -> None:
     steps, done = 0, False
     step = 1

@@ -136,6 +136,7 @@ def test_the_environment_sets_the_mode(tmp_path):
     assert run(PROGRAM, tmp_path).stdout == "ArrayImpl\n"
 
 
+@pytest.mark.full
 def test_a_wrong_environment_is_told_by_the_first_call(tmp_path):
     assert run(PROGRAM, tmp_path, D2S_MODE="").stdout == run(PROGRAM, tmp_path).stdout
     done = run(PROGRAM, tmp_path, D2S_MODE="fast")
@@ -240,6 +241,7 @@ def test_only_lines_of_the_user_are_shown(mistake):
 # -- the log --------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_the_environment_opens_the_log(tmp_path):
     done = run(PROGRAM, tmp_path, D2S_LOG="debug")
     assert "d2s INFO: converted f" in done.stderr

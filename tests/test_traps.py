@@ -482,6 +482,7 @@ def numpy_aliases(x):
     return b
 
 
+@pytest.mark.full
 def test_numpy_aliases_and_views():
     assert list(d2s.convert(numpy_aliases)(5.0)) == [5.0, 5.0, 5.0]
     static = d2s.to_static(numpy_aliases)

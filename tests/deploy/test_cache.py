@@ -13,6 +13,8 @@ import d2s
 
 from ..patience import HANG
 
+pytestmark = pytest.mark.full
+
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """\
 import jax.numpy as jnp

@@ -698,6 +698,7 @@ def run(script, folder, *arguments):
     )
 
 
+@pytest.mark.full
 def test_a_process_without_the_source(tmp_path):
     d2s.save(Counter(), tmp_path / "counter.d2s", methods={"step": ["f32[3]"], "read": []})
     function, specs, calls = PROGRAMS["containers"]
@@ -728,6 +729,7 @@ def test_a_process_without_the_source(tmp_path):
     assert json.loads(done.stdout) == [*expected, "4: too much", "Pair", 1.0]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("moment", ["zipfile.ZipFile.writestr", "os.fsync", "os.replace"])
 def test_a_writer_that_is_killed_leaves_the_old_file(moment, tmp_path):
     path = tmp_path / "f.d2s"

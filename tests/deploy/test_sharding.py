@@ -13,6 +13,8 @@ import pytest
 
 from ..patience import HANG
 
+pytestmark = pytest.mark.full
+
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "samples" / "data_parallel.py"
 

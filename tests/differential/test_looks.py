@@ -17,6 +17,7 @@ import pytest
 import d2s
 
 from ..fuzz.interpret import without_xla
+from ..tiers import sampled
 from .harness import Case, arguments
 from .test_programs import CASES
 
@@ -31,7 +32,7 @@ def outcome(run: Any) -> type[BaseException] | None:
     return None
 
 
-@pytest.mark.parametrize("program", CASES, ids=[item.id for item in CASES])
+@pytest.mark.parametrize("program", sampled(CASES))
 def test_looks(program: Case) -> None:
     given = program.inputs[0]
     with without_xla():  # how XLA ends is seen in `test_programs`

@@ -11,6 +11,7 @@ from typing import Any
 import jax.numpy as jnp
 import pytest
 
+from ..tiers import sampled
 from . import codes
 from .harness import check
 from .matrix import Program, module, programs
@@ -49,7 +50,7 @@ def load(name: str, path: str) -> ModuleType:
     return made
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=[program.id for program in PROGRAMS])
+@pytest.mark.parametrize("program", sampled(PROGRAMS))
 def test_matrix(program: Program, functions: dict[str, Callable[..., Any]]) -> None:
     run(program, functions, grad=gradient(program), compiled=())
 

@@ -35,6 +35,7 @@ def features() -> frozenset[str]:
     return supported()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_fixed_seeds(chunk):
     report = fuzz(range(chunk * PER_CHUNK, (chunk + 1) * PER_CHUNK), features())
