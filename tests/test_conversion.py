@@ -17,7 +17,7 @@ from d2s.conversion import bind, conversion_of, converted, is_made_by_d2s, runs_
 from d2s.errors import ConversionError
 
 from .patience import HANG
-from .test_parser import load
+from .source.test_parser import load
 
 LOOP = """
 def f(n):

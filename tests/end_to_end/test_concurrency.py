@@ -27,9 +27,9 @@ from d2s.backends.lax.function import build
 from d2s.backends.lax.graph import scopes
 from d2s.runtime.values import Watching
 
-from .patience import HANG
-from .test_conversion import entries, in_threads
-from .test_parser import load
+from ..patience import HANG
+from ..source.test_parser import load
+from ..test_conversion import entries, in_threads
 
 THREADS = 16
 

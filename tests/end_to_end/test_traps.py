@@ -13,8 +13,8 @@ import pytest
 
 import d2s
 
-from .differential.harness import check
-from .test_parser import load
+from ..differential.harness import check
+from ..source.test_parser import load
 from .trap_programs import counts_down
 
 

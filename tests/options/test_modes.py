@@ -18,9 +18,9 @@ import d2s
 from d2s import logs
 from d2s.options.modes import Modes
 
-from .patience import HANG
+from ..patience import HANG
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @d2s.to_static

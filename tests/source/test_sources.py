@@ -24,10 +24,10 @@ import pytest
 import d2s
 from d2s.backends.lax.control import loops, prediction
 
-from .differential.harness import check
+from ..differential.harness import check
 from .test_parser import edit, load
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def agree(function: Any, *values: float, static: bool = True) -> None:

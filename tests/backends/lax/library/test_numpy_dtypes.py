@@ -94,7 +94,7 @@ def test_dtypes_are_numpys_in_64_bits() -> None:
     """In a process of its own, because the setting is one for all."""
     code = (
         "import jax; jax.config.update('jax_enable_x64', True)\n"
-        "from tests.backends.test_numpy_dtypes import CALLS, compared\n"
+        "from tests.backends.lax.library.test_numpy_dtypes import CALLS, compared\n"
         "for name in CALLS:\n"
         "    for dtype in ('int8', 'int32', 'int64', 'float32', 'float64'):\n"
         "        compared(name, dtype)\n"
