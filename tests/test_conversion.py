@@ -16,7 +16,8 @@ from d2s import api, conversion
 from d2s.conversion import bind, conversion_of, converted, is_made_by_d2s, runs_as_it_is, why_not
 from d2s.errors import ConversionError
 
-from .test_parser import load
+from .patience import HANG
+from .source.test_parser import load
 
 LOOP = """
 def f(n):
@@ -372,7 +373,7 @@ def in_threads(count: int, work: Callable[[int], object]) -> list[object]:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(HANG)
     return results
 
 

@@ -19,6 +19,7 @@ import d2s
 from d2s.cli import COMMANDS, EXAMPLES, main
 from d2s.modules.rewrite import rewrite
 
+from ..patience import HANG
 from .written import imported
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,7 +46,7 @@ def d2s_command(*arguments, cwd, **options):
         cwd=cwd,
         env=environment,
         capture_output=True,
-        timeout=120,
+        timeout=HANG,
         **options,
     )
 

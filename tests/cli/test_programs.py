@@ -29,6 +29,8 @@ from ..samples.test_samples import FOLDER, SAMPLES, sample
 from .test_rewrite import comments
 from .written import written
 
+pytestmark = pytest.mark.full
+
 
 def dump(tree):
     for node in ast.walk(tree):

@@ -13,6 +13,8 @@ import pytest
 from d2s.cli import main
 from d2s.report.verification import Outcome, difference
 
+from ..patience import HANG
+
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = """\
 import time
@@ -389,6 +391,6 @@ def test_end_to_end(here):
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=HANG,
     )
     assert (done.returncode, done.stdout) == (0, "3 inputs: plain and static agree\n"), done.stderr

@@ -75,6 +75,7 @@ def ways(draw: random.Random) -> Iterator[bool]:
     return itertools.chain(first, itertools.cycle([True, False]))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("start", range(0, 400, 50))
 def test_exits_in_each_other(start: int) -> None:
     for seed in range(start, start + 50):

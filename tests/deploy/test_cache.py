@@ -11,6 +11,10 @@ import pytest
 
 import d2s
 
+from ..patience import HANG
+
+pytestmark = pytest.mark.full
+
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """\
 import jax.numpy as jnp
@@ -37,7 +41,7 @@ def run(folder, setting="", **more):
         env={"PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu", "HOME": str(folder), **more},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=HANG,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "192.0"

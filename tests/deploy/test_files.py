@@ -307,6 +307,7 @@ FORGED = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", FORGED)
 def test_manifests_of_very_many_items(name, whole, tmp_path):
     path = with_manifest(whole, tmp_path / "forged.d2s", FORGED[name])

@@ -22,6 +22,7 @@ import pytest
 import d2s
 from d2s.deploy import saving
 
+from ..patience import HANG
 from . import programs
 from .programs import PROGRAMS, Counter, Limit, Odd, Stats, Trainer, X
 
@@ -693,10 +694,11 @@ def run(script, folder, *arguments):
         env={**environment, "PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=HANG,
     )
 
 
+@pytest.mark.full
 def test_a_process_without_the_source(tmp_path):
     d2s.save(Counter(), tmp_path / "counter.d2s", methods={"step": ["f32[3]"], "read": []})
     function, specs, calls = PROGRAMS["containers"]
@@ -727,6 +729,7 @@ def test_a_process_without_the_source(tmp_path):
     assert json.loads(done.stdout) == [*expected, "4: too much", "Pair", 1.0]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("moment", ["zipfile.ZipFile.writestr", "os.fsync", "os.replace"])
 def test_a_writer_that_is_killed_leaves_the_old_file(moment, tmp_path):
     path = tmp_path / "f.d2s"

@@ -11,6 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from ..patience import HANG
+
+pytestmark = pytest.mark.full
+
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "samples" / "data_parallel.py"
 
@@ -23,7 +27,7 @@ def run(*command, **more):
         env={**environment, "PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu", **more},
         capture_output=True,
         text=True,
-        timeout=400,
+        timeout=HANG,
     )
 
 
@@ -51,10 +55,8 @@ def test_training_is_the_same_on_one_device_on_eight_and_in_two_processes():
 
 
 def test_processes_that_do_not_end_are_ended():
-    start = time.monotonic()
     done = run(SAMPLE, "--processes", "2", "--seconds", "0.5")
     assert done.returncode == 124 and "no end after" in done.stderr
-    assert time.monotonic() - start < 100
     listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
     address = re.search(r"--address=(\S+)", done.stdout + done.stderr)
     assert address is None or address[1] not in listed
@@ -65,15 +67,14 @@ def test_a_process_that_fails_ends_the_others_at_once():
 
     slow, fails = (
         subprocess.Popen([sys.executable, "-c", code])
-        for code in ("import time; time.sleep(60)", "raise SystemExit(3)")
+        for code in (f"import time; time.sleep({HANG})", "raise SystemExit(3)")
     )
-    start = time.monotonic()
     try:
-        assert data_parallel.first_failure([slow, fails], start + 50) == 3
+        assert data_parallel.first_failure([slow, fails], time.monotonic() + HANG) == 3
+        assert slow.poll() is None
     finally:
         slow.kill()
         slow.wait()
-    assert time.monotonic() - start < 30
 
 
 @pytest.mark.parametrize("options", [["--processes", "0"], ["--processes", "3"], ["--proceses=2"]])

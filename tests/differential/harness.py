@@ -34,6 +34,8 @@ import numpy as np
 
 import d2s
 
+from ..fuzz.interpret import without_xla
+
 FLAVOURS = ("static", "traced", "mixed")
 MODES = ("converted", "reference", "static")
 SHOWN = 3  # how many failures of one function are shown in full
@@ -404,6 +406,7 @@ def check(
     modes: Iterable[str] = MODES,
     flavours: Iterable[str] = FLAVOURS,
     static_flavours: Iterable[str] | None = None,
+    compiled: Iterable[str] = FLAVOURS,
     keep: Iterable[int] = (),
     rtol: float = 1e-4,
     atol: float = 1e-5,
@@ -421,31 +424,39 @@ def check(
                      hands control flow to `jax.vmap` or the like
     modes            the modes to run besides plain
     static_flavours  flavours for the static mode when it needs fewer than the others
+    compiled         the flavours in which XLA runs the static mode; in the others NumPy runs the
+                     same graph, in a third of the time
     keep             positions of arguments that stay Python values in every flavour
     """
     assert len(inputs) >= 2, "give two or more inputs: later calls must be seen too"
     codes = (error_ok,) if isinstance(error_ok, str) else tuple(error_ok or ())
     keep, error_modes, flavours = tuple(keep), tuple(error_modes), tuple(flavours)
+    compiled = tuple(compiled)
     around, static, failures = Surroundings(fn), Static(fn), Failures(fn)
     ways = {"converted": converted(fn), "reference": reference(fn), "static": static}
     runs = {mode: ways[mode] for mode in modes}
     plain = oracle or fn
 
     for flavour in distinct_flavours(inputs[0], flavours, keep):
+        engine = contextlib.nullcontext if flavour in compiled else without_xla
+        wanted: list[Outcome] = []
         for number, given in enumerate([*inputs, inputs[0]]):
             again = number == len(inputs)
 
             def fresh(given: Any = given, flavour: str = flavour) -> tuple[Any, ...]:
                 return flavoured(arguments(given), flavour, keep)
 
-            want = run(plain, fresh(), around)
+            if not again:
+                wanted.append(run(plain, fresh(), around))
+            want = wanted[number % len(inputs)]
             assert want.error not in NOT_PLAIN, f"plain Python cannot run this: {want}"
             for mode, call in runs.items():
                 if again and mode != "static":
                     continue
                 if mode == "static" and flavour not in (static_flavours or flavours):
                     continue
-                got = run(call, fresh(), around)
+                with engine() if mode == "static" else contextlib.nullcontext():
+                    got = run(call, fresh(), around)
                 if got.code and mode in error_modes and got.code.startswith(codes or ("?",)):
                     continue
                 if why := outcome_difference(want, got, rtol, atol):
@@ -562,9 +573,9 @@ class Case:
     options: dict[str, Any]
     id: str
 
-    def run(self) -> None:
-        """Check it."""
-        check(self.fn, *self.inputs, **self.options)
+    def run(self, **options: Any) -> None:
+        """Check it, with some options instead of its own."""
+        check(self.fn, *self.inputs, **{**self.options, **options})
 
 
 CASES: list[Case] = []

@@ -210,7 +210,7 @@ SCENARIOS = {
     153: "boxes-written_entries_keep_identity boxes-append_on_both_sides "
     "items-lists_and_dicts_stay_the_same_objects items-numpy_arrays_of_static_items "
     "items-numpy_array_with_two_names items-numpy_array_with_a_view",
-    154: "tests/backends/test_items.py items-values_that_do_not_fit",
+    154: "tests/backends/lax/library/test_items.py items-values_that_do_not_fit",
     155: "items-windows_inside items-windows_of_a_grid items-tuples_ellipsis_and_none",
     # builtins
     173: "calls-lengths calls-length_of_a_number library-iteration_helpers",
@@ -225,10 +225,10 @@ SCENARIOS = {
     # functions, errors and tools
     179: "calls-looks_of_an_inner_function tests/test_conversion.py",
     180: "scopes-annotations_are_not_run scopes-declared_but_never_bound",
-    181: "if-docstring_and_comments tests/test_parser.py",
+    181: "if-docstring_and_comments tests/source/test_parser.py",
     182: "tests/end_to_end/test_positions.py",
     183: "errors-raises_on_two_paths finally-context_and_cause",
-    184: "tests/test_emit.py",
+    184: "tests/source/test_emit.py",
     186: "tests/analysis/test_flow.py tests/analysis/test_scopes.py tests/analysis/test_order.py",
     187: "tests/fuzz/test_fuzz.py tests/differential/test_matrix.py",
     188: "match-in_a_while_loop walrus-in_the_test_of_a_while "

@@ -11,6 +11,7 @@ from typing import Any
 import jax.numpy as jnp
 import pytest
 
+from ..tiers import sampled
 from . import codes
 from .harness import check
 from .matrix import Program, module, programs
@@ -49,16 +50,32 @@ def load(name: str, path: str) -> ModuleType:
     return made
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=[program.id for program in PROGRAMS])
+@pytest.mark.parametrize("program", sampled(PROGRAMS))
 def test_matrix(program: Program, functions: dict[str, Callable[..., Any]]) -> None:
+    run(program, functions, grad=gradient(program), compiled=())
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("program", PROGRAMS, ids=[program.id for program in PROGRAMS])
+def test_matrix_compiled(program: Program, functions: dict[str, Callable[..., Any]]) -> None:
+    run(program, functions, modes=("static",))
+
+
+def run(program: Program, functions: dict[str, Callable[..., Any]], **options: Any) -> None:
+    """Check one program."""
     check(
         functions[program.id],
         *INPUTS,
-        grad=program.differentiable and not program.reads_created,
         error_ok=codes.UNBOUND if program.reads_created else None,
         flavours=("static", "traced"),
         static_flavours=("static", "traced") if program.alone else ("traced",),
+        **options,
     )
+
+
+def gradient(program: Program) -> bool:
+    """Whether its gradient is compared."""
+    return program.differentiable and not program.reads_created
 
 
 def test_matrix_is_complete() -> None:

@@ -1,4 +1,7 @@
-"""Every program of the corpus, in every mode and flavour."""
+"""Every program of the corpus, in every mode and flavour.
+
+NumPy runs the graphs in the fast tier; XLA does in the full one, with gradients and lanes.
+"""
 
 from pathlib import Path
 
@@ -27,7 +30,7 @@ from . import (
     programs_while,
     programs_with,
 )
-from .harness import CASES, Case, cases
+from .harness import CASES, MODES, Case, cases
 from .scenarios import HABITS, NUMBERS, SCENARIOS, WITHOUT
 
 MODULES = (
@@ -58,7 +61,14 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.parametrize("program", CASES, ids=[item.id for item in CASES])
 def test_program(program: Case) -> None:
-    program.run()
+    program.run(compiled=(), grad=False, vmap=False)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("program", CASES, ids=[item.id for item in CASES])
+def test_program_compiled(program: Case) -> None:
+    modes = [mode for mode in program.options.get("modes", MODES) if mode == "static"]
+    program.run(modes=modes)
 
 
 def test_every_module_is_registered() -> None:

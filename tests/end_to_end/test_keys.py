@@ -321,6 +321,7 @@ def outcome(call: Any, value: Any) -> Any:
         return str(error)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 @pytest.mark.parametrize("name", PAIRS)
 def test_equal_is_not_the_same(name: str, way: Any) -> None:

@@ -102,6 +102,7 @@ def agree(make, inputs=INPUTS):
 # -- training -------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("make_model", "transform"),
     [(linear, optax.adam(0.05)), (Net, None), (Branching, None)],
@@ -173,6 +174,7 @@ def test_branches_around_a_step():
         same(held(*ours), held(*objects))
 
 
+@pytest.mark.full
 def test_a_step_inside_a_branch_and_inside_a_loop():
     def make():
         model, optimizer = with_optimizer(Branching())

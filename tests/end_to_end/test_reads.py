@@ -15,7 +15,6 @@ import functools
 import gc
 import importlib
 import math
-import operator
 import os
 import sys
 import threading
@@ -29,6 +28,8 @@ import numpy as np
 import pytest
 
 import d2s
+
+from . import small_module
 
 N = 1
 TABLE = {"a": 1}
@@ -260,9 +261,8 @@ def module_attribute(S):
     )
 
 
-@works
-def module_dict(S):
-    return changing(S(lambda x: HERE.__dict__["N"] * x), lambda: set_n(4))
+works(small_module.module_dict)
+works(small_module.attrgetter_of_module)
 
 
 @works
@@ -315,12 +315,6 @@ def getattr_of_module(S):
     seen.append(f(1.0))
     del HERE.MISSING
     return seen
-
-
-@works
-def attrgetter_of_module(S):
-    get = operator.attrgetter("N")
-    return changing(S(lambda x: get(HERE) * x), lambda: set_n(4))
 
 
 @refused("D2S024")

@@ -550,6 +550,7 @@ class Perceptron(nnx.Module):
         return self.second(self.drop(hidden))
 
 
+@pytest.mark.full
 def test_nnx_modules():
     module, plain = Perceptron(nnx.Rngs(0)), Perceptron(nnx.Rngs(0))
     static = d2s.to_static(module)
@@ -618,6 +619,7 @@ class Trainer:
         return loss
 
 
+@pytest.mark.full
 def test_a_training_step_is_one_graph():
     trainer, plain = Trainer(), Trainer()
     static = d2s.to_static(trainer.step)

@@ -49,6 +49,16 @@ def _broadcast(a: Any, *, shape: Any, broadcast_dimensions: Any, **_: Any) -> An
     return np.broadcast_to(np.reshape(a, spread), shape)
 
 
+def _convert(a: Any, *, new_dtype: Any, **_: Any) -> Any:
+    a = np.asarray(a)
+    if a.dtype.kind != "f" or np.dtype(new_dtype).kind not in "iu":
+        return a.astype(new_dtype)
+    # What is no number becomes zero, and what does not fit the nearest that does, as XLA has it.
+    least, most = np.iinfo(new_dtype).min, np.iinfo(new_dtype).max
+    fits = np.where((a > least) & (a < most), a, 0).astype(new_dtype)
+    return np.where(a >= most, most, np.where(a <= least, least, fits))
+
+
 def _integer_pow(a: Any, *, y: int) -> Any:
     return np.power(a, y) if y >= 0 else np.true_divide(1, np.power(a, -y))
 
@@ -117,7 +127,7 @@ RULES: dict[str, Rule] = {
     "square": _whole(np.square),
     "integer_pow": _integer_pow,
     "select_n": _select,
-    "convert_element_type": lambda a, *, new_dtype, **_: np.asarray(a).astype(new_dtype),
+    "convert_element_type": _convert,
     "broadcast_in_dim": _broadcast,
     "reshape": lambda a, *, new_sizes, **_: np.reshape(a, new_sizes),
     "squeeze": lambda a, *, dimensions, **_: np.squeeze(a, tuple(dimensions)),
@@ -283,9 +293,9 @@ class Interpreted:
 
 
 @contextlib.contextmanager
-def without_xla(seen: list[ClosedJaxpr]) -> Iterator[None]:
+def without_xla(seen: list[ClosedJaxpr] | None = None) -> Iterator[None]:
     """Static functions made inside are run by NumPy; their graphs are added to `seen`."""
-    original = entries.Entry.reset
+    original, seen = entries.Entry.reset, [] if seen is None else seen
 
     def reset(self: Any) -> None:
         original(self)

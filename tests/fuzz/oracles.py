@@ -28,10 +28,11 @@ import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr
 
 import d2s
-from d2s.report.verification import TooLong, limit
+from d2s.report.verification import TooLong
 
 from ..differential import harness
 from ..differential.harness import Outcome, Surroundings
+from ..patience import limit
 from .coverage import staged_lines
 from .interpret import evaluate, without_xla
 from .program import Program, Row, load
@@ -82,7 +83,7 @@ class Verdict:
 
 
 class Limit:
-    """How long one call may take; shrinking has less patience."""
+    """How much processor time one call may take; shrinking has less patience."""
 
     seconds = 20.0
 

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from d2s.backends.lax.control import branches
-from d2s.report.verification import TooLong, limit
+from d2s.report.verification import TooLong
 from d2s.runtime import ops
 
+from ..patience import limit
 from .extras import PROBES, supported
 from .grammar import generate
 from .interpret import evaluate
@@ -34,6 +35,7 @@ def features() -> frozenset[str]:
     return supported()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_fixed_seeds(chunk):
     report = fuzz(range(chunk * PER_CHUNK, (chunk + 1) * PER_CHUNK), features())
@@ -122,6 +124,18 @@ def test_the_interpreter_agrees_with_xla():
         for a, b in zip(want, got, strict=True):
             np.testing.assert_allclose(a, b)
             assert a.dtype == b.dtype
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint8", "int8", "bool", "float32"])
+def test_the_interpreter_converts_as_xla_does(dtype):
+    x = jnp.array([jnp.nan, jnp.inf, -jnp.inf, 3e9, -3e9, 300.7, -1.5, 2.5, 0.0])
+
+    def f(x):
+        return jax.lax.convert_element_type(x, dtype)
+
+    (got,) = evaluate(jax.make_jaxpr(f)(x), x)
+    np.testing.assert_array_equal(got, jax.jit(f)(x))
+    assert got.dtype == dtype
 
 
 def test_a_mapped_loop_keeps_finished_lanes():

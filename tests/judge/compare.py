@@ -15,6 +15,7 @@ from typing import Any
 
 from tests.judge import exclusions
 from tests.judge.cases import Case
+from tests.patience import HANG
 
 ROOT = Path(__file__).resolve().parents[2]
 PLAIN = "tests.judge.loader:plain"
@@ -35,11 +36,14 @@ class Run:
 
 @dataclass(frozen=True)
 class Limits:
-    """Seconds: for one test, for the import with its conversions, and for all of a run."""
+    """Seconds: for one test, for the import with its conversions, and for all of a run.
 
-    test: float = 30.0
-    start: float = 120.0
-    whole: float = 600.0
+    Each is some fifty times of what it takes, so that a busy machine makes no difference.
+    """
+
+    test: float = HANG / 3
+    start: float = HANG
+    whole: float = 2 * HANG
 
 
 @dataclass

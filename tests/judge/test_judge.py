@@ -19,6 +19,7 @@ from tests.judge.compare import judge
 CASES = all_cases()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", [name for name in FIXED if name in CASES])
 def test_nothing_is_lost(name: str) -> None:
     verdict = judge(CASES[name])

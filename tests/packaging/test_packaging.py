@@ -139,7 +139,7 @@ def test_contributing_is_short():
 
 def print_test_command(root: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [root / CI, "--print-test-command"], capture_output=True, text=True, timeout=60
+        [root / CI, "--print-test-command"], capture_output=True, text=True
     )
 
 
@@ -182,3 +182,39 @@ def test_ci_extracts_the_marked_line(tmp_path, readme, command):
         assert "test-command" in result.stderr
     else:
         assert (result.returncode, result.stdout) == (0, f"{command}\n")
+
+
+def test_no_test_is_between_the_tiers():
+    """pytest leaves out what `.ci/run` asks for by name, and nobody asks for less than that."""
+    options = pyproject()["tool"]["pytest"]["ini_options"]
+    assert re.findall(r"-m '(.*?)'|(-k|--ignore|--deselect)", options["addopts"]) == [
+        ("not full", "")
+    ]
+    script = (ROOT / CI).read_text(encoding="utf-8")
+    assert re.findall(r"pytest (.*?)'", script) == ["-n 2 -m full"]
+    assert script.count("bash -euo pipefail -c ") == 2  # the command of the README, and this one
+    assert print_test_command(ROOT).stdout.endswith("pytest -n 2\n")
+
+
+@pytest.mark.parametrize(
+    ("endings", "line"),
+    [
+        pytest.param(["7 passed in 1.2s", "3 passed in 0.1s"], "10 passed, 0 failed, 0 skipped"),
+        pytest.param(
+            [
+                "1 failed, 2 passed, 3 skipped in 9s",
+                "4 passed, 1 skipped, 2 errors in 61.00s (0:01:01)",
+            ],
+            "6 passed, 3 failed, 4 skipped",
+        ),
+        pytest.param(["7 passed in 1.2s", "no module named pytest"], None),
+        pytest.param(["7 passed in 1.2s", "no tests ran in 0.01s"], None),
+    ],
+)
+def test_ci_sums_up_the_tiers(tmp_path, endings, line):
+    for number, ending in enumerate(endings):
+        (tmp_path / f"{number}").write_text(f"[100%]\n{ending}\n", encoding="utf-8")
+    logs = sorted(tmp_path.iterdir())
+    done = subprocess.run([ROOT / CI, "--sum-up", *logs], capture_output=True, text=True)
+    assert done.stdout == ("" if line is None else f"{line}\n")
+    assert (done.returncode == 0) == (line is not None)

@@ -27,6 +27,7 @@ def test_the_samples_are_there():
     assert len(SAMPLES) >= 8
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", SAMPLES)
 def test_a_sample_gives_what_plain_python_gives(name):
     module = sample(name)
@@ -52,6 +53,7 @@ def test_generated_code_is_short():
     assert generated <= 2.2 * written
 
 
+@pytest.mark.full
 def test_a_sample_does_not_depend_on_when_garbage_is_collected():
     module = sample("text_generator")
     gc.disable()

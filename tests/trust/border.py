@@ -17,8 +17,9 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from d2s.report.verification import TooLong, limit
+from d2s.report.verification import TooLong
 
+from ..patience import limit
 from .judge import Program, parses
 
 MODULES = (

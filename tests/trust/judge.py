@@ -36,11 +36,12 @@ import jax.numpy as jnp
 import numpy as np
 
 import d2s
-from d2s.report.verification import TooLong, limit
+from d2s.report.verification import TooLong
 
 from ..fuzz.interpret import without_xla
+from ..patience import limit
 
-#: how long one step may take
+#: of processor time, for one step
 SECONDS = 20.0
 #: the name of the module that a program is
 NAME = "trusted"

@@ -16,6 +16,7 @@ from .ledger import COUNTS, PARTS, known, part
 from .report import judged
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("number", range(PARTS))
 @pytest.mark.parametrize("family", FAMILIES)
 def test_nothing_is_silently_different(family, number):

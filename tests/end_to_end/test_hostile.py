@@ -13,8 +13,8 @@ import pytest
 
 import d2s
 
+from ..differential.harness import check
 from . import review_module
-from .differential.harness import check
 
 
 def refused(function, *args):

@@ -13,8 +13,8 @@ import pytest
 
 import d2s
 
-from .differential.harness import check
-from .test_parser import load
+from ..differential.harness import check
+from ..source.test_parser import load
 from .trap_programs import counts_down
 
 
@@ -482,6 +482,7 @@ def numpy_aliases(x):
     return b
 
 
+@pytest.mark.full
 def test_numpy_aliases_and_views():
     assert list(d2s.convert(numpy_aliases)(5.0)) == [5.0, 5.0, 5.0]
     static = d2s.to_static(numpy_aliases)

@@ -82,6 +82,7 @@ MODES = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("mode", MODES)
 def test_as_a_scan(mode):
     made, expected = jax.jit(MODES[mode](bounded)), jax.jit(MODES[mode](scanned))
@@ -89,6 +90,7 @@ def test_as_a_scan(mode):
         check(made(W, X, n), expected(W, X, n))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("mode", MODES)
 def test_lanes_that_stop_on_their_own(mode):
     made, expected = jax.jit(MODES[mode](lanes_bounded)), jax.jit(MODES[mode](lanes_scanned))
@@ -96,6 +98,7 @@ def test_lanes_that_stop_on_their_own(mode):
     check(made(W, LANES, 0 * TRIPS), expected(W, LANES, 0 * TRIPS))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("mode", MODES)
 def test_lanes_of_a_derivative(mode):
     made, expected = (jax.vmap(MODES[mode](f), (None, 0, 0)) for f in (bounded, scanned))
@@ -107,6 +110,7 @@ def test_without_jit():
     check(jax.grad(bounded, both)(W, X, 4), jax.grad(scanned, both)(W, X, 4))
 
 
+@pytest.mark.full
 def test_lanes_of_lanes():
     def made(lanes):
         def twice(w, xs):
@@ -187,6 +191,7 @@ def in_branches(loop):
     return made
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "third order"])
 @pytest.mark.parametrize("around", [nested, in_scan, in_branches])
 def test_inside_of_others(mode, around):

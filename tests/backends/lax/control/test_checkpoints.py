@@ -46,6 +46,7 @@ def run(w, x, steps, checkpoints):
     return with_checkpoints(loop, checkpoints)(w, x, steps)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("trips", [0, 1, 2, 3, 4, 5, 8, 9, 16, 17, 31, 70])
 @pytest.mark.parametrize("checkpoints", [1, 3, 4, 100])
 def test_gradients_are_exact(trips, checkpoints):

@@ -14,10 +14,10 @@ import pytest
 from d2s import api, conversion
 from d2s.conversion import Conversion, conversion_of
 
-from .converters.test_cases import CASES, Case
+from ..converters.test_cases import CASES, Case
 from .test_parser import load, load_file
 
-SAMPLES = sorted((Path(__file__).parents[1] / "samples").glob("*.py"))
+SAMPLES = sorted((Path(__file__).parents[2] / "samples").glob("*.py"))
 
 
 def convert(folder: Path, source: str, name: str = "f") -> Conversion:

@@ -24,10 +24,10 @@ import pytest
 import d2s
 from d2s.backends.lax.control import loops, prediction
 
-from .differential.harness import check
+from ..differential.harness import check
 from .test_parser import edit, load
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def agree(function: Any, *values: float, static: bool = True) -> None:
@@ -92,6 +92,7 @@ def test_a_loop_over_three_hundred_lines(tmp_path: Path) -> None:
     agree(load(tmp_path, text.replace("n = 0", "y = 0.0")).f, 3.0, -2.0)
 
 
+@pytest.mark.full
 def test_five_hundred_variables_in_a_branch_and_a_loop(tmp_path: Path) -> None:
     names = [f"v{k}" for k in range(500)]
     made = "".join(f"    {name} = x + {k}\n" for k, name in enumerate(names))
@@ -126,6 +127,7 @@ def indented(text: str) -> str:
     return re.sub("^", "    ", text, flags=re.MULTILINE).rstrip(" ")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("head", "inside"),
     [("", False), ("    for _ in range(2):\n", True), ("    while x < 40:\n", True)],
@@ -141,6 +143,7 @@ def test_ninety_nine_early_returns(tmp_path: Path, head: str, inside: bool) -> N
     agree(load(tmp_path, text).f, 3.0, -2.0, 1000.0)
 
 
+@pytest.mark.full
 def test_ninety_nine_early_returns_in_a_graph(tmp_path: Path) -> None:
     text = lines("def f(x):\n", lambda k: RETURN.format(k=k), 99, "    return -x\n")
     agree(load(tmp_path, text).f, 30.0, -2.0, 1000.0)
@@ -212,6 +215,7 @@ def test_ninety_levels(tmp_path: Path, kinds: list[str]) -> None:
     agree(load(tmp_path, nested(kinds)).f, 3.0, -2.0, static=False)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "kinds",
     [["if"] * 90, ["for"] * 20, ["try"] * 19, ["with"] * 19],
@@ -299,6 +303,7 @@ def g(v): return v + 1
 """
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", EXPRESSIONS)
 def test_large_expressions(tmp_path: Path, name: str) -> None:
     text = f"{HELPERS}\ndef f(x, n=1):\n    return {EXPRESSIONS[name]}\n"
@@ -333,6 +338,7 @@ CHAINS = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", CHAINS)
 def test_long_chains(tmp_path: Path, name: str) -> None:
     agree_or_refuse(load(tmp_path, CHAINS[name]).f, "D2S004", 3.0, 299.0, -2.0)

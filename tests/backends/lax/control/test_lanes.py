@@ -196,6 +196,7 @@ def in_time(function, *args):
     return found[0]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
 def test_lanes_that_are_not_there(program):
     static = d2s.to_static(program)

@@ -212,6 +212,7 @@ def close(one, other):
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=2e-3, atol=1e-4), one, other)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("function", PROGRAMS, ids=lambda f: f.__name__)
 def test_gradients_of_plain_python(function):
     made = d2s.to_static(function)

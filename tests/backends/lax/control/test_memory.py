@@ -14,7 +14,7 @@ import pytest
 import d2s
 from d2s.backends.lax.regions import regions
 
-from ..differential.harness import check
+from ....differential.harness import check
 
 X = jnp.float32(1.5)
 

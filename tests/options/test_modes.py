@@ -18,7 +18,9 @@ import d2s
 from d2s import logs
 from d2s.options.modes import Modes
 
-ROOT = Path(__file__).resolve().parents[1]
+from ..patience import HANG
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @d2s.to_static
@@ -125,7 +127,7 @@ def run(text, folder, **environment):
         env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=HANG,
     )
 
 
@@ -134,6 +136,7 @@ def test_the_environment_sets_the_mode(tmp_path):
     assert run(PROGRAM, tmp_path).stdout == "ArrayImpl\n"
 
 
+@pytest.mark.full
 def test_a_wrong_environment_is_told_by_the_first_call(tmp_path):
     assert run(PROGRAM, tmp_path, D2S_MODE="").stdout == run(PROGRAM, tmp_path).stdout
     done = run(PROGRAM, tmp_path, D2S_MODE="fast")
@@ -164,7 +167,7 @@ def test_a_breakpoint_sees_values(tmp_path):
         input="p y\nc\n",
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=HANG,
     )
     assert "(Pdb) 42.0" in done.stdout, done.stdout + done.stderr
 
@@ -238,6 +241,7 @@ def test_only_lines_of_the_user_are_shown(mistake):
 # -- the log --------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_the_environment_opens_the_log(tmp_path):
     done = run(PROGRAM, tmp_path, D2S_LOG="debug")
     assert "d2s INFO: converted f" in done.stderr

@@ -27,8 +27,9 @@ from d2s.backends.lax.function import build
 from d2s.backends.lax.graph import scopes
 from d2s.runtime.values import Watching
 
-from .test_conversion import entries, in_threads
-from .test_parser import load
+from ..patience import HANG
+from ..source.test_parser import load
+from ..test_conversion import entries, in_threads
 
 THREADS = 16
 
@@ -142,6 +143,7 @@ def test_settings_of_the_world_change_between_rounds(tmp_path: Path) -> None:
         ]
 
 
+@pytest.mark.full
 def test_a_call_while_another_makes_the_entry_new(tmp_path, monkeypatch) -> None:
     """The call may wait or build a graph of its own; it never gives the answer of yesterday."""
     module = load(tmp_path, WORLD)
@@ -162,7 +164,7 @@ def test_a_call_while_another_makes_the_entry_new(tmp_path, monkeypatch) -> None
 
     monkeypatch.setattr(jax, "jit", slowly)
     assert float(static(jnp.float32(1))) == 6.0
-    threads[0].join(60)
+    threads[0].join(HANG)
     assert found == [6.0]
 
 
@@ -190,6 +192,7 @@ def f(x):
 """
 
 
+@pytest.mark.full
 def test_exceptions_inside_a_transformation_go_to_their_thread(tmp_path, monkeypatch) -> None:
     """Two calls of one graph at once: one fails, and both have run before either looks."""
     static = d2s.to_static(load(tmp_path, MAPPED).f)
@@ -200,9 +203,9 @@ def test_exceptions_inside_a_transformation_go_to_their_thread(tmp_path, monkeyp
         wait()
         if threading.current_thread().name == "fails":
             failed.set()
-            good.wait(60)
+            good.wait(1)  # in vain, when calls wait for each other
         else:
-            failed.wait(60)
+            failed.wait(1)
 
     monkeypatch.setattr(jax, "effects_barrier", barrier)
     found: dict[str, object] = {}
@@ -222,7 +225,7 @@ def test_exceptions_inside_a_transformation_go_to_their_thread(tmp_path, monkeyp
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(120)
+        thread.join(HANG)
     assert found["works"] == [0, 2]
     assert str(found["fails"]).startswith("large 20")
 
@@ -301,7 +304,7 @@ class Elsewhere:
         def wait() -> None:
             thread = threading.Thread(target=run)
             thread.start()
-            thread.join(60)
+            thread.join(HANG)
 
         self.wait = d2s.do_not_convert(wait)
 
@@ -417,6 +420,7 @@ def grown(work: Callable[[int], object], count: int) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("way", ["convert", "call", "own", "mark"])
 def test_ten_thousand_closures_leave_memory_flat(tmp_path: Path, way: str) -> None:
     module = load(tmp_path, CLOSURES)
@@ -433,12 +437,14 @@ def test_ten_thousand_closures_leave_memory_flat(tmp_path: Path, way: str) -> No
     assert entries() == known
 
 
+@pytest.mark.full
 def test_classes_made_in_converted_code_leave_nothing(tmp_path: Path) -> None:
     methods = d2s.convert(load(tmp_path, CLOSURES).methods)
     assert methods(2, 1) == 3
     assert grown(lambda k: methods(k, 1), 300) < 100_000
 
 
+@pytest.mark.full
 def test_code_objects_that_are_dropped_leave_nothing(tmp_path: Path) -> None:
     module = load(tmp_path, CLOSURES)
     code = module.make(0).__code__
@@ -454,6 +460,7 @@ def test_code_objects_that_are_dropped_leave_nothing(tmp_path: Path) -> None:
     assert entries() == known
 
 
+@pytest.mark.full
 def test_static_functions_are_dropped(tmp_path: Path) -> None:
     """With their graphs: nothing of d2s keeps them, nor what they close over."""
     module = load(tmp_path, CLOSURES)
@@ -659,6 +666,7 @@ def test_an_interrupt_anywhere_in_a_trace(tmp_path: Path) -> None:
             assert float(static(jnp.float32(x))) == float(function(x)), step
 
 
+@pytest.mark.full
 def test_an_interrupt_anywhere_in_a_conversion(tmp_path: Path) -> None:
     steps, done = 0, False
     step = 1

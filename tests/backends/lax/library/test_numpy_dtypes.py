@@ -82,17 +82,19 @@ def compared(name: str, dtype: str) -> None:
     np.testing.assert_allclose(got, want.astype(got.dtype), rtol=1e-2 if rough else 1e-5)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", CALLS)
 def test_dtypes_are_numpys(name: str, dtype: str) -> None:
     compared(name, dtype)
 
 
+@pytest.mark.full
 def test_dtypes_are_numpys_in_64_bits() -> None:
     """In a process of its own, because the setting is one for all."""
     code = (
         "import jax; jax.config.update('jax_enable_x64', True)\n"
-        "from tests.backends.test_numpy_dtypes import CALLS, compared\n"
+        "from tests.backends.lax.library.test_numpy_dtypes import CALLS, compared\n"
         "for name in CALLS:\n"
         "    for dtype in ('int8', 'int32', 'int64', 'float32', 'float64'):\n"
         "        compared(name, dtype)\n"
@@ -108,6 +110,7 @@ def test_large_arrays_have_the_same_dtypes() -> None:
     assert int(got[-1]) == 30_000_000
 
 
+@pytest.mark.full
 def test_a_nan_stays_where_it_is_in_a_convolution() -> None:
     random = np.random.default_rng(0)
     for n, m in ((100, 30), (30, 100), (64, 64), (7, 2), (2, 7), (1, 1), (9, 4), (4, 9)):
@@ -121,6 +124,7 @@ def test_a_nan_stays_where_it_is_in_a_convolution() -> None:
                     np.testing.assert_allclose(got, want, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("call", "matrix"),
     [

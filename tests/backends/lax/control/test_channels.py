@@ -8,7 +8,7 @@ import pytest
 
 import d2s
 
-from ..differential.harness import check
+from ....differential.harness import check
 
 
 def graph(function, *args):

@@ -12,7 +12,7 @@ import pytest
 
 import d2s
 
-from ..differential.harness import check
+from ....differential.harness import check
 
 X = jnp.float32(0.4)
 

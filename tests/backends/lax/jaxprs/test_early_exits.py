@@ -9,7 +9,7 @@ import pytest
 import d2s
 from benchmarks.structure import of
 
-from ..differential.harness import check
+from ....differential.harness import check
 
 INPUTS = [(jnp.array([0.2, 1.5, 3.0]), 1.1), (jnp.array([9.0, 8.0, 7.0]), 1.3)]
 MORE = [*INPUTS, (jnp.array([0.0, 0.0, 0.0]), 1.0)]

@@ -52,6 +52,7 @@ def test_trips_do_not_grow_the_graph():
 KINDS = {workload.plain: workload for workload in WORKLOADS}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("workload", KINDS.values(), ids=lambda workload: workload.name)
 def test_results_are_equal(workload):
     if workload.name == "for over 1000 steps":

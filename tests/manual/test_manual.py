@@ -12,9 +12,9 @@ import d2s
 from d2s import manual
 from d2s.errors import CODES, Site
 
-from .documents import blocks, run
+from ..documents import blocks, run
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = {code: blocks(manual.page(code)) for code in CODES}
 
 
