@@ -70,7 +70,7 @@ def _other_size(scope: Scope, slot: Slot) -> StagingError:
     label = scope.watch.label_of(slot) if named else f"a {type(slot.holder).__name__}"
     return StagingError(
         f"{label} gets more or fewer entries where a failure at run time could be caught",
-        code="D2S024",
+        code="D2S075",
         site=scopes.change_of(slot.owner),
         fix="entries that are there before the `try`, or an array of fixed size and a counter",
     )
