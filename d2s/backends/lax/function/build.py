@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
 from d2s.backends.lax.arrays import aliases
 from d2s.backends.lax.failures import failing
@@ -240,7 +241,7 @@ def _refuse_changes(outside: Watch, twins: Twins, name: str, function: types.Fun
         label = f"{label}, {target}" if target and target not in label else label
         raise StagingError(
             f"{name} changes {label}; a compiled call would not repeat that",
-            code="D2S080",
+            code="D2S071" if isinstance(changed, np.ndarray) else "D2S080",
             site=site or _definition(function),
             fix="return the new value and store it outside",
         )

@@ -40,7 +40,7 @@ from d2s.backends.lax.objects.nnx import is_mark, keep_order, unordered
 from d2s.backends.lax.objects.slots import EMPTY, Place, Slot, cell_contents, copy_of_array
 from d2s.backends.lax.reach.reach import Reach
 from d2s.backends.lax.reach.reach import Restart as Restart
-from d2s.backends.lax.trace.blame import assigned
+from d2s.backends.lax.trace.blame import LAYOUT, assigned
 from d2s.backends.lax.trace.namespaces import refuse_inner_of
 from d2s.conversion import is_made_inside
 from d2s.errors import StagingError
@@ -412,7 +412,7 @@ class Twins:
                     fix="a new object of the other class",
                 )
             if isinstance(copy, np.ndarray) and layout(copy) != self._layouts[n]:
-                site = assigned(self.function, "shape", "dtype", "strides", "writeable")
+                site = assigned(self.function, *LAYOUT)
                 name = sites.target(site) or "the shape, the dtype or a flag"
                 raise StagingError(
                     f"{name}, of a NumPy array from outside, is changed; a compiled call would not "

@@ -10,6 +10,8 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from d2s.backends.lax.forms.trees import Box, Difference, Leaf, describe
 from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.objects.contents import contents
@@ -94,9 +96,11 @@ def assigned(function: types.FunctionType, *names: Any) -> Site | None:
         inner = sorted(codes_inside(one.__code__), key=lambda code: code.co_firstlineno)
         for code in (one.__code__, *inner):
             for instruction in dis.get_instructions(code):
-                if instruction.opname in _ASSIGNING and instruction.argval in names:
+                name, done = instruction.argval, instruction.opname
+                if name in names and (done in _ASSIGNING or name in _METHODS):
                     return _site(code, instruction, None)
-        for other in map(one.__globals__.get, one.__code__.co_names):
+        around = map(cell_contents, one.__closure__ or ())
+        for other in (*map(one.__globals__.get, one.__code__.co_names), *around):
             if not isinstance(other, types.FunctionType) or id(other) in seen:
                 continue
             if sites.is_user_code(other.__code__) and len(queue) < _FUNCTIONS:
@@ -109,6 +113,8 @@ def changed_names(owner: Any, before: Any) -> list[Any]:
     """The attributes of a class, function or object that have changed, or the global name."""
     if isinstance(owner, GlobalName):
         return [owner.name]
+    if isinstance(owner, np.ndarray):
+        return [*LAYOUT]
     now = class_attributes(owner) if isinstance(owner, type) else None
     if now is None:
         now = owner.items if isinstance(owner, FunctionAttributes) else contents(owner)
@@ -130,6 +136,9 @@ def loaded(function: types.FunctionType, value: Any) -> tuple[str, Site | None]:
     return "", None
 
 
+#: what changes the layout of a NumPy array
+_METHODS = ("resize", "setflags")
+LAYOUT = ("shape", "dtype", "strides", "writeable", *_METHODS)
 _ASSIGNING = ("STORE_ATTR", "DELETE_ATTR", "STORE_GLOBAL", "DELETE_GLOBAL")
 #: so many functions are looked through
 _FUNCTIONS = 50
