@@ -7,9 +7,11 @@ import heapq
 import importlib.util
 import itertools
 import os
+import site
 import sys
 import sysconfig
 import types
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any
 
@@ -117,13 +119,24 @@ def _is_installed(package: str) -> bool:
     return file is not None and is_library_file(file)
 
 
-def _folders(*names: str) -> tuple[str, ...]:
-    found = {sysconfig.get_paths()[name] for name in names}
-    return tuple(os.path.join(os.path.realpath(folder), "") for folder in sorted(found))
+def _folders(found: Iterable[str]) -> tuple[str, ...]:
+    return tuple(os.path.join(os.path.realpath(folder), "") for folder in sorted(set(found)))
 
 
-_STANDARD = _folders("stdlib", "platstdlib")
-_INSTALLED = _folders("purelib", "platlib")
+def _installed_packages() -> Iterator[str]:
+    """The folders that packages are installed into.
+
+    An environment sees those of the one below it, of the user's home, and whatever the path has:
+    installers write into folders of two names.
+    """
+    yield from (sysconfig.get_paths()[name] for name in ("purelib", "platlib"))
+    yield from (*site.getsitepackages(), site.getusersitepackages())
+    names = ("site-packages", "dist-packages")
+    yield from (folder for folder in sys.path if os.path.basename(folder) in names)
+
+
+_STANDARD = _folders(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib"))
+_INSTALLED = _folders(_installed_packages())
 _OWN = os.path.join(os.path.realpath(os.path.dirname(os.path.abspath(__file__))), "")
 _LIBRARY_FOLDERS = (*_STANDARD, *_INSTALLED, _OWN)
 #: files, and folders that end with a separator: whether the code in them is converted

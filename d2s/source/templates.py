@@ -1,7 +1,7 @@
 """Quasi-quotation: templates look like the code they become.
 
->>> from d2s.emit import source, to_ast
->>> from d2s.templates import quote
+>>> from d2s.source.emit import source, to_ast
+>>> from d2s.source.templates import quote
 >>> body = quote("return n // 2")
 >>> block = quote("def name(*params): body", name="then_4", params=["n"], body=body)
 >>> print(source(to_ast(block[0])))

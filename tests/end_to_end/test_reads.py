@@ -1106,3 +1106,22 @@ def test_gradients_by_attributes(loss, number, has_w):
         return [f(number(2), number(1)), f(number(3), number(1)), f(number(1.5), number(2))]
 
     same(*runs(scenario))
+
+
+def test_modules_that_hold_each_other(tmp_path, monkeypatch):
+    """The walk over what a function mentions ends, whatever modules import."""
+    (tmp_path / "first_of_two.py").write_text("import second_of_two\nrate = 2.0\n")
+    (tmp_path / "second_of_two.py").write_text("import first_of_two\nscale = 3.0\n")
+    (tmp_path / "uses_both.py").write_text(
+        "import first_of_two, second_of_two\n"
+        "def f(x):\n"
+        "    if x > 0:\n"
+        "        x = x * first_of_two.second_of_two.first_of_two.rate\n"
+        "    return x + second_of_two.scale\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    uses = importlib.import_module("uses_both")
+    static = d2s.to_static(uses.f)
+    assert static(jnp.float32(2.0)) == 7.0
+    uses.first_of_two.rate = 10.0
+    assert static(jnp.float32(2.0)) == 23.0

@@ -22,7 +22,8 @@ from typing import Any
 
 import test.support
 
-import d2s.backends
+import d2s
+from d2s.runtime import engines
 from tests.judge.loader import Finder, Offers, plain
 
 #: characters of a traceback that are kept
@@ -119,7 +120,7 @@ def _named(suite: Any, skip: set[str]) -> unittest.TestSuite:
 def run(log: Log, convert: Any, name: str, modules: list[str], skip: set[str]) -> None:
     if convert is not plain:
         # whatever the ops import, they import before any module is exchanged
-        d2s.backends.backend("jax")
+        engines.backend("jax")
         d2s.convert(lambda: None)
     test.support.use_resources = []  # no network, no gigabytes
     Finder(modules, Offers(convert, log)).install()

@@ -14,10 +14,8 @@ from typing import Any
 import jax
 import jax.extend.source_info_util
 import numpy as np
-from jax._src import traceback_util
-from jax._src.core import eval_trace, trace_ctx
 
-from d2s.backends.lax import patches
+from d2s.backends.lax import patches, private
 from d2s.backends.lax.arrays import aliases
 from d2s.backends.lax.control import branches, handlers, loops
 from d2s.backends.lax.control.notes import note
@@ -64,7 +62,7 @@ class LaxBackend(PythonBackend):
         return regions.is_traced(value)
 
     def staging(self) -> bool:
-        return trace_ctx.trace is not eval_trace
+        return private.is_tracing()
 
     def cond(self, test: Any, then: Block, orelse: Block, state: State) -> Any:
         if self.is_traced(test):
@@ -327,7 +325,7 @@ _HOME = os.path.dirname(HOME)
 jax.extend.source_info_util.register_exclusion(_HOME)
 if os.environ.get("D2S_FULL_TRACEBACK") != "1":
     # and so are exceptions that come by one of jax's transformations around a static function
-    traceback_util.register_exclusion(_HOME)
+    private.hide_frames_of(_HOME)
 
 patches.install()
 cache.from_environment()

@@ -14,20 +14,20 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax._src.export.shape_poly import _DimExpr
 
 from d2s.backends.lax.arrays import constants
 from d2s.backends.lax.graph import scopes
 from d2s.backends.lax.jaxprs.bounded import asking
 from d2s.backends.lax.library import items
 from d2s.backends.lax.objects import refs
+from d2s.backends.lax.private import SymbolicDimension
 from d2s.backends.lax.semantics import answers, arithmetic, classes
 from d2s.backends.lax.semantics.casts import refuse
 from d2s.backends.lax.trace import questions
 from d2s.runtime.items import AUGMENTED
 
 _Tracer: Any = jax.core.Tracer
-_Dimension: Any = _DimExpr
+_Dimension: Any = SymbolicDimension
 
 
 def install() -> None:

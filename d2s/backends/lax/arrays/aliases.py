@@ -18,8 +18,8 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.extend.core import take_current_trace
 
+from d2s.backends.lax import private
 from d2s.backends.lax.arrays.holders import is_alone, is_forgotten, names_of
 from d2s.backends.lax.arrays.may_alias import as_outside, bases, is_spent, is_view, kin
 from d2s.backends.lax.graph import scopes, sites
@@ -117,7 +117,7 @@ def _spend_one(array: Any) -> None:
         if _state.logs:
             _state.logs[-1][id(array)] = (array, kind)
         frame = _frame(array)
-        _state.uses.append((array, frame, len(frame.tracing_eqns) if frame is not None else 0))
+        _state.uses.append((array, frame, private.count_of(frame) if frame is not None else 0))
         array.__class__ = _spent_class(kind)
     _state.sites[id(array)] = sites.where()
 
@@ -136,9 +136,8 @@ def _refuse_maybe(array: Any) -> None:
 
 def _frame(array: Any) -> Any:
     """The equations of the graph that is being built."""
-    with take_current_trace() as trace:
-        frame = getattr(trace, "frame", None)
-    return frame if frame is not None else getattr(array._trace, "frame", None)
+    frame = private.frame_of(next(private.running_traces()))
+    return frame if frame is not None else private.frame_of(private.trace_of(array))
 
 
 def written_at(array: Any) -> Site | None:
@@ -209,10 +208,7 @@ def check_views(outs: list[Any]) -> None:
         if frame is None:
             continue
         views: set[int] = set()
-        for n, made in enumerate(frame.tracing_eqns):
-            equation = made() if callable(made) else made
-            if equation is None:
-                continue
+        for n, equation in private.numbered_equations(frame):
             if n >= count and any(_view_of(one) in views for one in equation.in_tracers):
                 refuse_alias(_state.sites.get(id(array)))
             operand = equation.in_tracers[0] if equation.in_tracers else None

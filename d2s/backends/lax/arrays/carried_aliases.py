@@ -14,6 +14,7 @@ import jax
 import numpy as np
 
 from d2s.backends.lax.arrays.may_alias import Kin, kin, link, related
+from d2s.backends.lax.private import trace_of
 
 
 class Ties:
@@ -93,5 +94,7 @@ def _by_id(arrays: list[Any]) -> dict[int, Any]:
 
 
 def _from_outside(arrays: list[Any], inputs: list[Any]) -> list[Any]:
-    graphs = {id(one._trace) for one in inputs}
-    return [a for a in arrays if not isinstance(a, jax.core.Tracer) or id(a._trace) not in graphs]
+    graphs = {id(trace_of(one)) for one in inputs}
+    return [
+        a for a in arrays if not isinstance(a, jax.core.Tracer) or id(trace_of(a)) not in graphs
+    ]

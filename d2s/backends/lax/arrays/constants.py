@@ -11,15 +11,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from jax._src import dtypes
-from jax._src.interpreters.partial_eval import DynamicJaxprTrace
 
+from d2s.backends.lax import private
 from d2s.backends.lax.arrays import aliases
 from d2s.backends.lax.forms import widths
 from d2s.backends.lax.graph import scopes, sites
 
-_new_const: Any = DynamicJaxprTrace._new_const
-_canonical: Any = dtypes.canonicalize_value
+_new_const: Any = private.DynamicJaxprTrace._new_const
+_canonical: Any = private.conversions.canonicalize_value
 
 
 def _as_it_is_now(self: Any, aval: Any, value: Any, *args: Any, **kwargs: Any) -> Any:
@@ -62,7 +61,6 @@ def _whole(value: Any) -> Any:
 
 def install() -> None:
     """From now on, for all graphs that d2s builds."""
-    module: Any = dtypes
-    module.canonicalize_value = _whole
-    kind: Any = DynamicJaxprTrace
+    private.conversions.canonicalize_value = _whole
+    kind: Any = private.DynamicJaxprTrace
     kind._new_const = _as_it_is_now

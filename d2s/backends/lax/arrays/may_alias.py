@@ -19,6 +19,7 @@ import numpy as np
 from jax.extend.core import Var
 
 from d2s.backends.lax.forms.appended import is_row
+from d2s.backends.lax.private import frame_of, trace_of
 
 #: operations whose results are views in NumPy
 VIEWS = (
@@ -160,7 +161,7 @@ def is_view(made_by: Any, made: Any) -> bool:
 def as_outside(tracer: Any) -> Any:
     """An array of a graph around as it is there; inside, jax has an input of its own for it."""
     if isinstance(getattr(tracer, "val", None), Var):
-        constants = getattr(getattr(tracer._trace, "frame", None), "constvar_to_val", {})
+        constants = getattr(frame_of(trace_of(tracer)), "constvar_to_val", {})
         held = constants.get(tracer.val)
         if isinstance(held, jax.core.Tracer):
             return as_outside(held)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import jax
-from jax._src.core import InconclusiveDimensionOperation
+from jax.errors import InconclusiveDimensionOperation
 
 from d2s.backends.lax.forms.trees import leaves
 from d2s.backends.lax.graph import sites

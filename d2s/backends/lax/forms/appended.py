@@ -15,12 +15,12 @@ from typing import Any, NoReturn
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import take_current_trace
 
 from d2s.backends.lax.forms import origins
 from d2s.backends.lax.forms.dtypes import NUMBERS, cast, type_of
 from d2s.backends.lax.forms.trees import Out, Rows, children, leaves, map_leaves
 from d2s.backends.lax.graph import scopes, sites
+from d2s.backends.lax.private import dropped_if_unused
 from d2s.errors import StagingError
 
 
@@ -129,13 +129,8 @@ _rows: dict[int, tuple[weakref.ref[Any], Any, int]] = {}
 
 def rows_of(stacked: Any, count: int) -> list[Any]:
     """The rows of an array; what nobody reads of them is not in the graph."""
-    frames = _frames()
-    before = [len(frame) for frame in frames]
-    found = [jax.lax.index_in_dim(stacked, n, keepdims=False) for n in range(count)]
-    for frame, start in zip(frames, before, strict=True):
-        for n in range(start, len(frame)):
-            if not isinstance(frame[n], weakref.ref) and not frame[n].effects:
-                frame[n] = weakref.ref(frame[n])
+    with dropped_if_unused():
+        found = [jax.lax.index_in_dim(stacked, n, keepdims=False) for n in range(count)]
     for n, row in enumerate(found):
         if isinstance(row, jax.core.Tracer):
             key = id(row)
@@ -165,22 +160,6 @@ def items_of(rows: Rows, put: Callable[[Any], Any], make: Callable[..., Any]) ->
         return lambda leaf: columns[id(leaf)][number] if id(leaf) in columns else leaf
 
     return [make(rows.item, at(n), {}) for n in range(rows.count)]
-
-
-def _frames() -> list[list[Any]]:
-    """The equations of the graphs being built; none where jax keeps them in another way.
-
-    An equation that is referred to weakly is there as long as something needs its results.
-    """
-    found: list[list[Any]] = []
-    with take_current_trace() as trace:
-        graph: Any = trace
-    while graph is not None:
-        equations = getattr(getattr(graph, "frame", None), "tracing_eqns", None)
-        if isinstance(equations, list):
-            found.append(equations)
-        graph = getattr(graph, "parent_trace", None)
-    return found
 
 
 def columns_of(items: list[Any]) -> Any:

@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax._src.export.shape_poly import _DimExpr
-from jax._src.lax.lax import _convert_element_type
 
 from d2s.backends.lax.forms import origins
+from d2s.backends.lax.private import SymbolicDimension, convert_element_type
 
 _iinfo: Any = jnp.iinfo
 _finfo: Any = jnp.finfo
@@ -76,7 +75,7 @@ def is_dynamic(value: object) -> bool:
 
 def is_symbolic(value: object) -> bool:
     """Whether a value is a named dimension, or computed from some: a size without a number."""
-    return isinstance(value, _DimExpr)
+    return isinstance(value, SymbolicDimension)
 
 
 def own_text(size: Any) -> str:
@@ -217,7 +216,7 @@ def _check_wrapping(number: Type, joined: Type, value: object) -> None:
 def cast(value: Any, to: Type) -> Any:
     """A value as the given type, weak or not."""
     if isinstance(to.dtype, np.dtype):
-        value = _convert_element_type(value, to.dtype, weak_type=to.weak)
+        value = convert_element_type(value, to.dtype, weak_type=to.weak)
     return varying(value, to.varies)
 
 

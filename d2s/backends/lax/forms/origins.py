@@ -13,7 +13,8 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax._src.array import ArrayImpl
+
+from d2s.backends.lax.private import ArrayImpl
 
 #: what a jax array is an instance of; by its name, because an array that is made to ask would
 #: start the devices before jax.distributed could

@@ -38,6 +38,7 @@ from d2s.backends.lax.objects.keys import (
 )
 from d2s.backends.lax.objects.nnx import is_mark, keep_order, unordered
 from d2s.backends.lax.objects.slots import EMPTY, Place, Slot, cell_contents, copy_of_array
+from d2s.backends.lax.private import trace_of
 from d2s.backends.lax.reach.reach import Reach
 from d2s.backends.lax.reach.reach import Restart as Restart
 from d2s.backends.lax.trace.blame import LAYOUT, assigned
@@ -349,7 +350,7 @@ class Twins:
 
         def lowered(leaf: Any) -> Any:
             while isinstance(leaf, jax.core.Tracer) and not scope.holds(leaf):
-                if any(leaf._trace is graph for graph in graphs):
+                if any(trace_of(leaf) is graph for graph in graphs):
                     break
                 plain = getattr(leaf, "primal", None)
                 if plain is None and getattr(leaf, "batch_dim", EMPTY) is None:

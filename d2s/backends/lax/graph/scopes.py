@@ -16,9 +16,9 @@ from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import take_current_trace
 
 from d2s.backends.lax.graph import sites
+from d2s.backends.lax.private import running_traces, trace_of
 from d2s.errors import Error, Site
 from d2s.options import loop_options
 from d2s.options.options import OFF
@@ -36,11 +36,7 @@ class Halt(BaseException):
 
 def current_graphs() -> list[Any]:
     """What is traced now, a transformation of jax's included, and what that is a part of."""
-    with take_current_trace() as graph:
-        graphs: list[Any] = [graph]
-    while getattr(graphs[-1], "parent_trace", None) is not None:
-        graphs.append(graphs[-1].parent_trace)
-    return graphs
+    return list(running_traces())
 
 
 class Scope:
@@ -113,7 +109,7 @@ class Scope:
         """Whether a value can live in the graph of this scope."""
         if not isinstance(value, jax.core.Tracer):
             return True
-        return any(value._trace is graph for graph in self.graphs)
+        return any(trace_of(value) is graph for graph in self.graphs)
 
 
 class _Stack(threading.local):

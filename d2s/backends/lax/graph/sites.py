@@ -9,9 +9,9 @@ import types
 from typing import Any
 
 import jax
-from jax._src import source_info_util
 
 from d2s.backends.lax.objects.slots import path_to
+from d2s.backends.lax.private import user_frames
 from d2s.conversion import is_made_code
 from d2s.errors import UNKNOWN, Site, site_of
 from d2s.libraries import is_library_file
@@ -122,7 +122,7 @@ def path() -> tuple[tuple[types.CodeType, int], ...]:
 
 def of_traceback(traceback: Any) -> Site | None:
     """The user's line in what jax remembers of how an equation was made."""
-    for frame in source_info_util.user_frames(traceback):
+    for frame in user_frames(traceback):
         if not is_library_file(frame.file_name):
             name = frame.function_name.rpartition(".<locals>.")[2]
             end = frame.end_column if frame.end_line == frame.start_line else 0

@@ -12,11 +12,12 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.extend.core import Literal, take_current_trace
+from jax.extend.core import Literal
 
 from d2s.backends.lax.jaxprs import proof
 from d2s.backends.lax.jaxprs.overflow import CHECKS, FEW, stands_for_python_int
 from d2s.backends.lax.jaxprs.proof import Range
+from d2s.backends.lax.private import equations_of, frame_of, running_traces
 from d2s.libraries import is_library_file
 
 _ALL = -(2**31), 2**31 - 1
@@ -30,13 +31,9 @@ class Unchecked(Exception):
 
 def require_checks() -> None:
     """Ask for another graph if an integer of the one that was just built may wrap."""
-    with take_current_trace() as innermost:
-        trace: Any = innermost
-    while not hasattr(trace, "frame") and hasattr(trace, "parent_trace"):
-        trace = trace.parent_trace  # under jax.grad
-    equations = trace.frame.tracing_eqns if hasattr(trace, "frame") else ()
-    made = (one() if callable(one) else one for one in equations)
-    if _may_wrap((one for one in made if one is not None), {}):
+    frames = map(frame_of, running_traces())  # a transformation has none
+    frame = next((one for one in frames if one is not None), None)
+    if frame is not None and _may_wrap(equations_of(frame), {}):
         raise Unchecked
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,15 +11,18 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax._src.core import trace_ctx
-from jax._src.interpreters.batching import BatchTrace, BatchTracer
-from jax._src.interpreters.partial_eval import DynamicJaxprTrace, DynamicJaxprTracer
-from jax._src.source_info_util import current as source_info
 
 from d2s.backends.lax.failures import failing, texts
 from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.output.host import Record
 from d2s.backends.lax.output.operation import tell
+from d2s.backends.lax.private import (
+    BatchTrace,
+    DynamicJaxprTrace,
+    input_tracers,
+    lanes_of,
+    running_traces,
+)
 from d2s.errors import Site, StagingError
 
 
@@ -31,7 +35,7 @@ class Printer:
 
     def __init__(self, ticket: Any, reached: Any) -> None:
         self.ticket, self.reached = ticket, reached
-        self.root = trace_ctx.trace
+        self.root = next(running_traces())
         #: conditions of the blocks around, as thunks: they cost nothing where nothing is printed
         self.gates: list[Callable[[], Any]] = []
         #: how many prints were met that have lanes of their own
@@ -115,13 +119,8 @@ def _always(value: Any) -> Any:
 
 def chain() -> list[Any]:
     """The traces that are running, the innermost first, up to the graph of the function."""
-    found: list[Any] = []
-    trace = trace_ctx.trace
     root = None if here.printer is None else here.printer.root
-    while trace is not None and trace is not root:
-        found.append(trace)
-        trace = getattr(trace, "parent_trace", None)
-    return found
+    return list(itertools.takewhile(lambda trace: trace is not root, running_traces()))
 
 
 def _reached(printer: Printer) -> Any:
@@ -131,11 +130,10 @@ def _reached(printer: Printer) -> Any:
     for trace in _transformations():
         if isinstance(trace, BatchTrace):
             lanes = np.zeros((trace.axis_data.size, 0), bool)
-            flags.append(jnp.all(BatchTracer(trace, lanes, 0, source_info())))
+            flags.append(jnp.all(lanes_of(trace, lanes)))
         else:
             # the body of a loop that is not ours: what depends on nothing in it would leave it
-            for var in trace.frame.invars:
-                flags.append(_always(DynamicJaxprTracer(trace, var.aval, var, source_info())))
+            flags += map(_always, input_tracers(trace))
     reached = flags[0]
     for flag in flags[1:]:
         reached = jnp.logical_and(reached, flag)

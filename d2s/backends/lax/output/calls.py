@@ -7,12 +7,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax._src.core import Tracer
-from jax._src.interpreters.partial_eval import DynamicJaxprTrace
+from jax.core import Tracer
 
 from d2s.backends.lax.output.building import Asked, all_always, chain
 from d2s.backends.lax.output.host import CLOSE, OPEN, Log, logs, tickets
 from d2s.backends.lax.output.operation import tell
+from d2s.backends.lax.private import DynamicJaxprTrace
 from d2s.errors import StagingError
 
 

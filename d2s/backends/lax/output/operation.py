@@ -7,25 +7,19 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax._src import effects
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
+from d2s.backends.lax import private
 
-class _Effect(effects.Effect):
+
+class _Effect(private.Effect):  # type: ignore[misc]
     def __str__(self) -> str:
         return "print"
 
 
 _EFFECT = _Effect()
-for _allowed in (
-    effects.ordered_effects,
-    effects.lowerable_effects,
-    effects.control_flow_allowed_effects,
-    effects.remat_allowed_effects,
-    effects.custom_derivatives_allowed_effects,
-    effects.partial_eval_kept_effects,
-):
+for _allowed in private.EFFECT_SETS:
     _allowed.add_type(_Effect)
 
 #: hands its operands to the host; `lanes` are the sizes of the vmaps around it

@@ -8,9 +8,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax._src.core import Tracer
-from jax._src.interpreters.batching import BatchTrace
-from jax._src.interpreters.partial_eval import DynamicJaxprTrace
+from jax.core import Tracer
 
 from d2s.backends.lax.failures import texts
 from d2s.backends.lax.forms.trees import leaves, map_leaves
@@ -18,6 +16,7 @@ from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.output import reprs
 from d2s.backends.lax.output.building import chain, current, emit, here
 from d2s.backends.lax.output.unseen import unwatched
+from d2s.backends.lax.private import BatchTrace, DynamicJaxprTrace
 from d2s.errors import StagingError
 
 

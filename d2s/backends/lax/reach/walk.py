@@ -289,17 +289,20 @@ class Walk:
         return reached
 
     def _module(self, module: types.ModuleType, names: tuple[str, ...]) -> list[Any]:
-        """Of a module of the user's, the attributes that a function mentions."""
-        if is_library_module(module):
-            return []
-        reached: list[Any] = []
-        for name in names:
-            value = vars(module).get(name)
-            if isinstance(value, types.ModuleType):
-                reached += self._module(value, names) if value is not module else []
-            else:
-                reached.append(value)
-                self.reach.pin(value)
+        """Of a module of the user's, the attributes that a function mentions.
+
+        A module may hold another one, and that one the first: each is looked at once.
+        """
+        modules, reached = [module], []
+        for one in modules:
+            if is_library_module(one):
+                continue
+            for value in map(vars(one).get, names):
+                if not isinstance(value, types.ModuleType):
+                    reached.append(value)
+                    self.reach.pin(value)
+                elif value not in modules:
+                    modules.append(value)
         return reached
 
 

@@ -11,33 +11,26 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+from jax.core import ShapedArray
 from jax.extend.core import ClosedJaxpr, DebugInfo
-from jax.sharding import NamedSharding, PartitionSpec, get_abstract_mesh
+from jax.sharding import ManualAxisType, NamedSharding, PartitionSpec, get_abstract_mesh
 
+from d2s.backends.lax import private
 from d2s.backends.lax.forms.dtypes import Type
 from d2s.backends.lax.objects.nnx import block
-
-try:
-    from jax._src.core import ManualAxisType, ShapedArray
-    from jax._src.interpreters import partial_eval
-    from jax._src.linear_util import wrap_init
-
-    _trace: Any = partial_eval.trace_to_jaxpr_dynamic
-except (ImportError, AttributeError):  # pragma: no cover - depends on the version of jax
-    _trace = None
 
 
 def graph_of(
     function: Callable[..., list[Any]], kinds: list[Type], inputs: str = "inputs"
 ) -> ClosedJaxpr:
     """The graph of a function of arrays; jax calls its arguments ``inputs[0]`` and so on."""
-    if _trace is None:  # pragma: no cover - depends on the version of jax
+    if private.trace_to_jaxpr is None:  # pragma: no cover - depends on the version of jax
         return jax.make_jaxpr(block(function))(*(kind.struct() for kind in kinds))
     names = tuple(f"{inputs}[{n}]" for n in range(len(kinds)))
     label = f"{function.__name__} at {function.__code__.co_filename}"
-    wrapped = wrap_init(block(function), debug_info=DebugInfo("d2s", label, names, None))
+    wrapped = private.wrap_init(block(function), debug_info=DebugInfo("d2s", label, names, None))
     avals = [_aval(kind) for kind in kinds]
-    jaxpr, _, consts = _trace(wrapped, avals)
+    jaxpr, _, consts = private.trace_to_jaxpr(wrapped, avals)
     return ClosedJaxpr(jaxpr, consts)
 
 

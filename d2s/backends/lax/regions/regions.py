@@ -16,7 +16,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import Var, jaxprs_in_params, take_current_trace
+from jax.extend.core import Var, jaxprs_in_params
 
 from d2s.backends.lax.arrays import aliases
 from d2s.backends.lax.arrays.may_alias import Kin, kin
@@ -31,6 +31,7 @@ from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.graph.scopes import Halt, Scope, is_position
 from d2s.backends.lax.jaxprs import overflow
 from d2s.backends.lax.objects.slots import Slot
+from d2s.backends.lax.private import running_traces, trace_of
 from d2s.backends.lax.regions.graphs import graph_of
 from d2s.backends.lax.trace import blame, observers
 from d2s.backends.lax.trace.boxes import Taking, View, build, known
@@ -440,8 +441,7 @@ def _refuse_outside(slot: Slot, block: Any) -> None:
 
 def _outer(tracer: Any) -> Any:
     """The tracer itself when it belongs to the graph around; None when this region made it."""
-    with take_current_trace() as innermost:
-        return None if tracer._trace is innermost else tracer
+    return None if trace_of(tracer) is next(running_traces()) else tracer
 
 
 def leaf_value(side: Any, outs: list[Any], kind: Type) -> Any:

@@ -14,7 +14,6 @@ import jax
 import jax.export
 import jax.numpy as jnp
 import numpy as np
-from jax._src.export.shape_poly import _DimExpr
 from jax.errors import InconclusiveDimensionOperation
 
 from d2s.backends.lax.forms.dtypes import is_symbolic, own_text
@@ -23,6 +22,7 @@ from d2s.backends.lax.graph import sites
 from d2s.backends.lax.graph.sites import here
 from d2s.backends.lax.objects.attributes import set_raw
 from d2s.backends.lax.objects.marks import Wanted
+from d2s.backends.lax.private import SymbolicDimension
 from d2s.backends.lax.saving.writes import attributes
 from d2s.errors import Error, StagingError, a
 from d2s.libraries import is_library_file
@@ -196,7 +196,7 @@ def _is_equal(one: Any, other: Any) -> bool:
     )
 
 
-_SIZES: Any = _DimExpr
+_SIZES: Any = SymbolicDimension
 _EQUAL, _UNEQUAL, _HASH = _SIZES.__eq__, _SIZES.__ne__, _SIZES.__hash__
 #: parts of d2s that look up for the program, and that compare for it
 _LOOK_UP = ("d2s.backends.lax.backend", "d2s.backends.lax.semantics.membership")

@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax._src.core import InconclusiveDimensionOperation
+from jax.errors import InconclusiveDimensionOperation
 
 from d2s.backends.lax.forms.dtypes import is_symbolic, type_of
 from d2s.backends.lax.forms.trees import children, leaves, map_leaves

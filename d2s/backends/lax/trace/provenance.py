@@ -13,6 +13,7 @@ from typing import Any
 import jax
 from jax.extend.core import Var
 
+from d2s.backends.lax import private
 from d2s.backends.lax.graph import scopes
 from d2s.errors import Error
 
@@ -41,17 +42,17 @@ def needed_by(error: BaseException | None) -> frozenset[int] | None:
 
 def _behind(values: Iterable[Any], inputs: tuple[Any, ...]) -> frozenset[int] | None:
     """The positions of the inputs that values depend on; None where that cannot be seen."""
-    positions = {id(_variable(leaf)): n for n, leaf in enumerate(inputs)}
+    positions = {id(private.variable_of(leaf)): n for n, leaf in enumerate(inputs)}
     found: set[int] = set()
     wanted = [value for value in values if isinstance(value, jax.core.Tracer)]
     while wanted:
         tracer = wanted.pop()
-        frame = getattr(tracer._trace, "frame", None)
+        frame = private.frame_of(private.trace_of(tracer))
         if frame is None or not hasattr(frame, "tracing_eqns"):
             return None  # of a transformation
-        if not isinstance(_variable(tracer), Var):
+        if not isinstance(private.variable_of(tracer), Var):
             continue  # a constant of the graph
-        reached = _reached(frame, _variable(tracer))
+        reached = _reached(frame, private.variable_of(tracer))
         found |= {positions[id(var)] for var in reached if id(var) in positions}
         own = {id(var) for var in frame.invars} - positions.keys()
         if any(id(var) in own for var in reached):
@@ -61,16 +62,11 @@ def _behind(values: Iterable[Any], inputs: tuple[Any, ...]) -> frozenset[int] | 
     return frozenset(found)
 
 
-def _variable(tracer: Any) -> Any:
-    return getattr(tracer, "val", tracer)
-
-
 def _reached(frame: Any, variable: Any) -> set[Any]:
     """The variables of a graph that one was computed from, and itself."""
     reached = {variable}
-    made = [one() if callable(one) else one for one in frame.tracing_eqns]
-    for equation in reversed([one for one in made if one is not None]):
+    for equation in reversed(private.equations_of(frame)):
         if reached.intersection(equation.outvars):
-            given = map(_variable, equation.invars)
+            given = map(private.variable_of, equation.invars)
             reached.update(var for var in given if isinstance(var, Var))
     return reached

@@ -17,18 +17,15 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax._src.core import new_jaxpr_eqn
-from jax._src.effects import JaxprInputEffect
-from jax._src.interpreters import batching
-from jax._src.named_sharding import UNSPECIFIED
 from jax.core import ShapedArray
-from jax.extend.core import ClosedJaxpr, Primitive, Var, jaxprs_in_params
+from jax.extend.core import ClosedJaxpr, Primitive, Var, jaxprs_in_params, new_jaxpr_eqn
 from jax.extend.core.primitives import call_p, closed_call_p, cond_p, jit_p, remat_p, scan_p
 from jax.extend.core.primitives import while_p as jax_loop_p
-from jax.interpreters import ad, mlir
+from jax.interpreters import ad, batching, mlir
 
 from d2s.backends.lax.jaxprs.bounded.flags import either
 from d2s.backends.lax.jaxprs.bounded.loop import by_lane, graph, loop_p
+from d2s.backends.lax.private import UNSPECIFIED, JaxprInputEffect, batch_jaxpr
 
 _FLAG = ShapedArray((), jnp.dtype(bool))
 
@@ -260,11 +257,11 @@ def _batch_while(
         tests, consts = flags[:cond_nconsts], flags[cond_nconsts : cond_nconsts + body_nconsts]
         carry = flags[cond_nconsts + body_nconsts :]
         while True:
-            _, out = batching.batch_jaxpr(body_jaxpr, axis, [*consts, *carry], carry)
+            _, out = batch_jaxpr(body_jaxpr, axis, [*consts, *carry], carry)
             if list(out) == carry:
                 break
             carry = either(carry, out)
-        _, (differs,) = batching.batch_jaxpr(cond_jaxpr, axis, [*tests, *carry], False)
+        _, (differs,) = batch_jaxpr(cond_jaxpr, axis, [*tests, *carry], False)
         if differs:
             body_jaxpr = _body(cond_jaxpr, cond_nconsts, body_jaxpr)
             body_nconsts += cond_nconsts

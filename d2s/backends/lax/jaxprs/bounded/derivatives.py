@@ -7,12 +7,12 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax._src.interpreters.ad import jvp_jaxpr
 from jax.extend.core import Var, jaxpr_as_fun
 from jax.interpreters import ad
 
 from d2s.backends.lax.jaxprs.bounded.flags import chosen, either, laid_out, merged, others
 from d2s.backends.lax.jaxprs.bounded.loop import Form, Operands, graph, loop_p, rows
+from d2s.backends.lax.private import jvp_jaxpr
 from d2s.errors import StagingError
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax._src.interpreters import batching
 from jax.extend.core import jaxpr_as_fun
+from jax.interpreters import batching
 
 from d2s.backends.lax.jaxprs.bounded.asking import with_flag
 from d2s.backends.lax.jaxprs.bounded.flags import either
@@ -22,6 +22,7 @@ from d2s.backends.lax.jaxprs.bounded.loop import (
     stacked,
     unmasked,
 )
+from d2s.backends.lax.private import batch_jaxpr
 
 
 def _batch(
@@ -38,20 +39,20 @@ def _batch(
     while True:
         flags = [*batched.consts, *carry, *batched.xs]
         instantiate = [*carry, *(False for _ in rows(body, form))]
-        lanes, out = batching.batch_jaxpr(body, axis, flags, instantiate)
+        lanes, out = batch_jaxpr(body, axis, flags, instantiate)
         if list(out[: form.carry]) == carry:
             break
         carry = either(carry, out[: form.carry])
     by_itself = any(batched.number)
     if test is not None:
-        tested, (by_itself,) = batching.batch_jaxpr(test, axis, [*batched.tests, *carry], False)
+        tested, (by_itself,) = batch_jaxpr(test, axis, [*batched.tests, *carry], False)
     if by_itself:
         carry = [True] * form.carry
         flags = [True, *batched.consts, *carry, *batched.xs]
         asked = with_flag(body)  # loops inside ask whether the lane is still on
-        lanes, out = batching.batch_jaxpr(asked, axis, flags, [*carry, *out[form.carry :]])
+        lanes, out = batch_jaxpr(asked, axis, flags, [*carry, *out[form.carry :]])
         if test is not None:
-            tested, _ = batching.batch_jaxpr(test, axis, [*batched.tests, *carry], True)
+            tested, _ = batch_jaxpr(test, axis, [*batched.tests, *carry], True)
     given_carry = zip(values.carry, batched.carry, carry, strict=True)
     values = values._replace(
         carry=[
@@ -154,7 +155,7 @@ def _batch_masked(
     xs = [stacked(form.limit, row) for row in ins.xs]
     avals = [*test.in_avals[: form.tests], *ins.consts, *ins.carry, *xs]
     flags = [d is not None for d in dims]
-    lanes, out = batching.batch_jaxpr(graph(whole, avals), axis, flags, False)
+    lanes, out = batch_jaxpr(graph(whole, avals), axis, flags, False)
     outs = jaxpr_as_fun(lanes)(*map(_front, args, dims))
     return outs, [0 if flag else None for flag in out]
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax._src.core import ShapedArray
+from jax.core import ShapedArray
 from jax.extend.core import Primitive, jaxpr_as_fun
 from jax.interpreters import mlir
 

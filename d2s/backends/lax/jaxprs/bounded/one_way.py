@@ -11,9 +11,8 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax._src.interpreters import batching
 from jax.extend.core import Primitive
-from jax.interpreters import ad, mlir
+from jax.interpreters import ad, batching, mlir
 
 from d2s.errors import Site, StagingError
 

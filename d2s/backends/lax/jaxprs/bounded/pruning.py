@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from jax._src.interpreters import partial_eval as pe
 from jax.extend.core import ClosedJaxpr
+from jax.interpreters import partial_eval as pe
 
 from d2s.backends.lax.jaxprs.bounded.flags import Flags, chosen, either, laid_out
 from d2s.backends.lax.jaxprs.bounded.loop import Operands, loop_p, rows

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
-from jax._src.interpreters import partial_eval as pe
 from jax.extend.core import ClosedJaxpr, Literal, Var, new_jaxpr_eqn
+from jax.interpreters import partial_eval as pe
 
 from d2s.backends.lax.jaxprs.bounded.branches import through_branches
 from d2s.backends.lax.jaxprs.bounded.flags import Flags, chosen, either, laid_out, merged, others
 from d2s.backends.lax.jaxprs.bounded.loop import Form, Operands, loop_p, rows, unmasked
+from d2s.backends.lax.private import partial_eval_jaxpr_nounits
 
 
 class _Split:
@@ -22,7 +23,7 @@ class _Split:
         while True:
             flags = [*unknown.consts, *carry, *unknown.xs]
             instantiate = [*carry, *(False for _ in rows(body, form))]
-            known, later, out, kept = pe.partial_eval_jaxpr_nounits(body, flags, instantiate)
+            known, later, out, kept = partial_eval_jaxpr_nounits(body, flags, instantiate)
             if list(out[: form.carry]) == carry:
                 break
             carry = either(carry, out[: form.carry])
