@@ -324,7 +324,7 @@ def skip(function: Any) -> Any:
 
 
 @dataclass(slots=True)
-class Bound:
+class ConvertedFunction:
     """A converted function object, and what it was made from."""
 
     made: types.FunctionType
@@ -338,7 +338,7 @@ class Bound:
     caller: Any = None
 
 
-def bound(function: types.FunctionType) -> Bound:
+def bound(function: types.FunctionType) -> ConvertedFunction:
     """`bind`, remembered with the function object until that changes."""
     known = function.__dict__.get(_BOUND)
     if (
@@ -348,7 +348,7 @@ def bound(function: types.FunctionType) -> Bound:
         or known.kwdefaults is not function.__kwdefaults__
         or known.closure is not function.__closure__
     ):
-        known = function.__dict__[_BOUND] = Bound(
+        known = function.__dict__[_BOUND] = ConvertedFunction(
             bind(function),
             function.__code__,
             function.__defaults__,
@@ -356,7 +356,7 @@ def bound(function: types.FunctionType) -> Bound:
             function.__closure__,
             conversion_of(function).is_leaf,
         )
-    return cast(Bound, known)
+    return cast(ConvertedFunction, known)
 
 
 def bind(function: types.FunctionType) -> types.FunctionType:

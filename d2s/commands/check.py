@@ -11,7 +11,7 @@ from d2s.commands.files import plan, read
 from d2s.commands.mistakes import Mistake, from_syntax, say
 from d2s.commands.parsers import add_paths, declare
 from d2s.commands.progress import progress
-from d2s.modules.rewrite import Refused, check
+from d2s.modules.rewrite import Unconverted, check
 
 HELP = "say which functions d2s would refuse to convert"
 EXAMPLES = """\
@@ -96,7 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
     return failed
 
 
-def _check(path: str, decorated: bool) -> tuple[int, list[Refused]]:
+def _check(path: str, decorated: bool) -> tuple[int, list[Unconverted]]:
     source = read(Path(path))
     try:
         return check(source.text, path, decorated)
@@ -110,7 +110,7 @@ def _many(count: int) -> str:
     return f"{count} function{'s' * (count != 1)}"
 
 
-def _finding(path: str, refused: Refused) -> Finding:
+def _finding(path: str, refused: Unconverted) -> Finding:
     error, node = refused.error, refused.function.node
     line, column = node.lineno, node.col_offset
     if error.site is not None:

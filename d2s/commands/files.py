@@ -90,7 +90,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Plan:
+class FilePlan:
     """What is to be done."""
 
     jobs: tuple[Job, ...]
@@ -100,7 +100,7 @@ class Plan:
     has_folder: bool
 
 
-def plan(paths: list[Path], output: str | None, needs_output: bool) -> Plan:
+def plan(paths: list[Path], output: str | None, needs_output: bool) -> FilePlan:
     """Find the files and their targets; raises `Mistake` before anything is written."""
     out = None if output is None else Path(output)
     folders = [path for path in paths if path.is_dir()]
@@ -126,7 +126,7 @@ def plan(paths: list[Path], output: str | None, needs_output: bool) -> Plan:
         others += [file for file in found if file.suffix != ".py"]
         jobs += [Job(f, None if base is None else base / f.relative_to(path)) for f in python]
     _check_targets(jobs, paths, out)
-    return Plan(tuple(jobs), tuple(others), bool(folders))
+    return FilePlan(tuple(jobs), tuple(others), bool(folders))
 
 
 def _is_folder(output: str | None) -> bool:

@@ -16,14 +16,14 @@ _LIBRARIES = {name.partition(".")[0] for name in ARRAY_MODULES} | {"d2s"}
 
 
 @dataclass
-class Scope:
+class ScopeNames:
     """The names that one scope binds: by import, with what was imported, and otherwise."""
 
     imported: dict[str, set[str]] = field(default_factory=dict)
     bound: set[str] = field(default_factory=set)
 
     @classmethod
-    def of(cls, node: ScopeNode) -> Scope:
+    def of(cls, node: ScopeNode) -> ScopeNames:
         scope = cls()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             arguments = [child.arg for child in ast.walk(node.args) if isinstance(child, ast.arg)]
@@ -85,7 +85,7 @@ class Scope:
         return next(iter(found)) if len(found) == 1 and name not in self.bound else None
 
 
-def imported_as(expression: ast.expr, scopes: Sequence[Scope]) -> set[str]:
+def imported_as(expression: ast.expr, scopes: Sequence[ScopeNames]) -> set[str]:
     """The dotted names that ``a.b`` may stand for; `scopes` from the innermost outwards."""
     path: list[str] = []
     while isinstance(expression, ast.Attribute):
@@ -100,7 +100,7 @@ def imported_as(expression: ast.expr, scopes: Sequence[Scope]) -> set[str]:
     return set()
 
 
-def libraries(scopes: Sequence[Scope]) -> dict[str, object]:
+def libraries(scopes: Sequence[ScopeNames]) -> dict[str, object]:
     """The names that surely mean an array library; the library itself is imported for that."""
     known: dict[str, object] = {}
     hidden: set[str] = set()

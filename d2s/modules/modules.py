@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from d2s.modules.imports import Scope, imported_as
+from d2s.modules.imports import ScopeNames, imported_as
 
 Definition: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 #: what decorators of d2s say about a function, by the names they can be imported from
@@ -33,9 +33,9 @@ class Function:
     #: the function it stands in
     around: Function | None
     #: the scopes its body sees, from the innermost outwards
-    scopes: tuple[Scope, ...]
+    scopes: tuple[ScopeNames, ...]
     #: the class whose body it stands in; decorators see its names, the function does not
-    inside: Scope | None
+    inside: ScopeNames | None
     #: the decorators of d2s it carries
     marks: frozenset[str]
 
@@ -90,15 +90,15 @@ class Module:
         except (RecursionError, MemoryError) as error:
             raise SyntaxError("the code is nested too deeply for Python's parser") from error
         self._ends = [token.start for token in tokens if token.type == tokenize.NEWLINE]
-        self.scope = Scope.of(self.tree)
+        self.scope = ScopeNames.of(self.tree)
         self.functions = tuple(self._functions())
 
     def _functions(self) -> Iterator[Function]:
         """The functions in the order of the text."""
         scope = self.scope
-        stack: list[tuple[ast.AST, str, Function | None, tuple[Scope, ...], Scope | None]] = [
-            (node, "", None, (scope,), None) for node in reversed(self.tree.body)
-        ]
+        stack: list[
+            tuple[ast.AST, str, Function | None, tuple[ScopeNames, ...], ScopeNames | None]
+        ] = [(node, "", None, (scope,), None) for node in reversed(self.tree.body)]
         while stack:
             node, prefix, around, scopes, inside = stack.pop()
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -106,9 +106,13 @@ class Module:
                 marks = _marks(node, visible)
                 around = Function(node, prefix + node.name, around, scopes, inside, marks)
                 yield around
-                prefix, scopes, inside = f"{prefix}{node.name}.", (Scope.of(node), *scopes), None
+                prefix, scopes, inside = (
+                    f"{prefix}{node.name}.",
+                    (ScopeNames.of(node), *scopes),
+                    None,
+                )
             elif isinstance(node, ast.ClassDef):
-                prefix, inside = f"{prefix}{node.name}.", Scope.of(node)
+                prefix, inside = f"{prefix}{node.name}.", ScopeNames.of(node)
             children = [
                 (child, prefix, around, scopes, inside)
                 for child in ast.iter_child_nodes(node)
@@ -166,7 +170,7 @@ def _tables(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
         yield from _tables(child)
 
 
-def _marks(node: Definition, scopes: tuple[Scope, ...]) -> frozenset[str]:
+def _marks(node: Definition, scopes: tuple[ScopeNames, ...]) -> frozenset[str]:
     found = set()
     for decorator in node.decorator_list:
         expression = decorator.func if isinstance(decorator, ast.Call) else decorator

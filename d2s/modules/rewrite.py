@@ -25,7 +25,7 @@ import gast
 from d2s import pipeline
 from d2s.analysis.scopes import all_nodes
 from d2s.errors import ConversionError, Site
-from d2s.modules.imports import Scope, libraries, load_submodules
+from d2s.modules.imports import ScopeNames, libraries, load_submodules
 from d2s.modules.modules import Function, Module
 from d2s.source import emit
 from d2s.source.indentation import STEP, indent
@@ -85,7 +85,7 @@ def rewrite(
 
 
 @dataclass(frozen=True)
-class Refused:
+class Unconverted:
     """A function that does not convert; with a reason if that is no fault of its syntax."""
 
     function: Function
@@ -93,7 +93,7 @@ class Refused:
     reason: str
 
 
-def check(text: str, filename: str, decorated: bool) -> tuple[int, list[Refused]]:
+def check(text: str, filename: str, decorated: bool) -> tuple[int, list[Unconverted]]:
     """How many functions convert, and those that do not: of all, or of the decorated ones."""
     module = Module(text, filename)
     wanted = [f for f in module.functions if _is_wanted(f, (), not decorated)]
@@ -103,9 +103,9 @@ def check(text: str, filename: str, decorated: bool) -> tuple[int, list[Refused]
 
 def _pieces(
     module: Module, wanted: list[Function], everything: bool
-) -> tuple[list[_Piece], list[Refused]]:
+) -> tuple[list[_Piece], list[Unconverted]]:
     pieces: list[_Piece] = []
-    refused: list[Refused] = []
+    refused: list[Unconverted] = []
     done: set[Function] = set()
     if wanted:
         load_submodules(module.tree)
@@ -120,7 +120,7 @@ def _pieces(
                 raise _refusal(module, function, reason)
             pieces.append(_convert(module, function))
         except ConversionError as error:
-            refused.append(Refused(function, error, reason))
+            refused.append(Unconverted(function, error, reason))
         else:
             done.add(function)
     return pieces, refused
@@ -168,7 +168,7 @@ def _convert(module: Module, function: Function) -> _Piece:
 def _known(module: Module, function: Function) -> dict[str, object]:
     """The libraries a function sees, and the names of the module that are surely bound."""
     first = function.node.lineno
-    above = Scope()
+    above = ScopeNames()
     for statement in module.tree.body:
         if (statement.end_lineno or first) < first and not isinstance(statement, _CONDITIONAL):
             above.add_all(statement)

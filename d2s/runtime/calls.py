@@ -54,7 +54,7 @@ def _python(function: types.FunctionType) -> Any:
     return known.caller or _caller(function, known)
 
 
-def _caller(function: types.FunctionType, known: conversion.Bound) -> Any:
+def _caller(function: types.FunctionType, known: conversion.ConvertedFunction) -> Any:
     # a reference to the function itself would keep it alive for as long as itself
     known.caller = _prepared(weakref.ref(function), known.made)
     return known.caller

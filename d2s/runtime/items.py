@@ -66,7 +66,7 @@ class Item:
 
     def __getattr__(self, name: str) -> Callable[[Any], Any]:
         """``.add(v)`` and its kin: the item is read here, before `v` is evaluated."""
-        return Changing(self, AUGMENTED[name], active().old_item(self.container, self.key))
+        return ItemChange(self, AUGMENTED[name], active().old_item(self.container, self.key))
 
     def set(self, value: Any) -> Any:
         """Write the item; the new value of the name at the root."""
@@ -84,7 +84,7 @@ class Item:
         return self.set(value)
 
 
-class Changing:
+class ItemChange:
     """An item on its way to a new value: ``d2s.at(x)[i].add``."""
 
     __slots__ = ("change", "old", "place")

@@ -225,9 +225,9 @@ class LaxBackend(PythonBackend):
         if special is not None:
             return special(*args, **kwargs)
         refuse_unrepeatable(function)
-        twins = scopes.twins()
-        if isinstance(function, type) and twins is not None:
-            twins.meets_class(function)
+        copies = scopes.copies()
+        if isinstance(function, type) and copies is not None:
+            copies.meets_class(function)
         special = call_for(function, _nothing_to_change)
         if special is not None:
             return special(*args, **kwargs)
@@ -247,30 +247,30 @@ class LaxBackend(PythonBackend):
         for watch in scopes.watches():
             if not (inside and watch.outside):
                 watch.enter(function, made.__code__)
-        twins = scopes.twins()
-        return made if twins is None else twins.enter(made)
+        copies = scopes.copies()
+        return made if copies is None else copies.enter(made)
 
     def leave(self, function: Any, args: tuple[Any, ...]) -> None:
         refuse_unrepeatable(function)
         refuse_numbers(function, args)
-        twins = scopes.twins()
-        if twins is None or any(function is other for other in _CALL_NOTHING):
+        copies = scopes.copies()
+        if copies is None or any(function is other for other in _CALL_NOTHING):
             return
         refs.refuse_handed_on(function, args)
         for value in (function, *args):
-            twins.meets_class(value if isinstance(value, type) else type(value))
+            copies.meets_class(value if isinstance(value, type) else type(value))
             if isinstance(value, types.ModuleType):
                 namespaces.note_all(value)
         for called in users_functions([function, *args]):
-            twins.enter_as_is(called)
+            copies.enter_as_is(called)
 
     def found(self, module: types.ModuleType) -> None:
         namespaces.note_module(module)
 
     def returned(self) -> None:
-        twins, scope = scopes.twins(), scopes.current()
-        if twins is not None and scope is not None:
-            twins.leave_transformation(scope)
+        copies, scope = scopes.copies(), scopes.current()
+        if copies is not None and scope is not None:
+            copies.leave_transformation(scope)
 
     def around(self, function: Any, change: Callable[[Any], Any]) -> Any:
         special = _LIBRARY.get(function) if _is_hashable(function) else None

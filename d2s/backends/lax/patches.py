@@ -58,7 +58,7 @@ def install() -> None:
         key.__getitem__ = _known_key(key.__getitem__)
     constants.install()
     asking.install()
-    # a reference that the graph has no twin of is not read and written behind its back
+    # a reference that the graph has no copy of is not read and written behind its back
     for name in ("__getitem__", "__setitem__"):
         setattr(refs.REF, name, _not_in_a_graph(getattr(refs.REF, name)))
 

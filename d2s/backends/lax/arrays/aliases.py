@@ -72,10 +72,10 @@ def refuse_alias(written: Site | None = None, array: Any = None) -> None:
     )
 
 
-def spend(array: Any, by_rows: bool = False, in_piece: bool = False) -> None:
+def spend(array: Any, by_rows: bool = False, in_region: bool = False) -> None:
     """An array was written: nothing may use its old value.
 
-    `by_rows` says that a loop over its rows did it, each row in its own trip; `in_piece` that a
+    `by_rows` says that a loop over its rows did it, each row in its own trip; `in_region` that a
     piece of the graph did it, and names of other arrays were looked for there.
     """
     every = kin(array, is_written=True).every
@@ -100,7 +100,7 @@ def spend(array: Any, by_rows: bool = False, in_piece: bool = False) -> None:
     for one in every:
         if isinstance(one, jax.core.Tracer):
             _spend_one(one)
-        elif one is not array and not in_piece and not is_forgotten(one):
+        elif one is not array and not in_region and not is_forgotten(one):
             _refuse_maybe(array)
 
 
@@ -327,8 +327,8 @@ def _refuse_other_names(array: Any) -> None:
 
 def refuse_shared(array: np.ndarray[Any, Any], owner: Any) -> None:
     """A NumPy array gets a run-time value, so a jax array takes its place: nobody may see both."""
-    twins = scopes.twins()
-    if twins is not None and any(twins.number(one) is not None for one in (array, *bases(array))):
+    copies = scopes.copies()
+    if copies is not None and any(copies.number(one) is not None for one in (array, *bases(array))):
         raise StagingError(
             f"{_label(array)}, a NumPy array that lives outside the static function, gets a "
             "run-time value; who has it there would not see the write",

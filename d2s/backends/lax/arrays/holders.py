@@ -35,8 +35,8 @@ def is_forgotten(array: Any) -> bool:
     for frame in user_frames():
         for name in global_names(frame.f_code):
             held.add(frame.f_globals.get(name))
-    twins = scopes.twins()
-    for copy in twins.copies if twins is not None else ():
+    copies = scopes.copies()
+    for copy in copies.made if copies is not None else ():
         held.add(copy)
     return not any(_may_be(array, value) for value in held.reached())
 
@@ -72,7 +72,7 @@ def _is_seen_less(array: np.ndarray[Any, Any], owner: Any, names: int, places: i
                     known += _occurrences(array, value, seen)
         frame = frame.f_back
     known += _occurrences(array, scopes.held(), seen)
-    known += _occurrences(array, scopes.twins(), seen)
+    known += _occurrences(array, scopes.copies(), seen)
     if found > places or len(set(_names(array))) > names:
         return False
     return sys.getrefcount(array) - known - found <= 1
@@ -100,8 +100,8 @@ def _places(array: Any, owner: Any, seen: dict[int, Any]) -> int:
         if sites.is_user_code(frame.f_code) and frame.f_locals is not frame.f_globals:
             found += sum(_occurrences(array, v, seen) for v in frame.f_locals.values())
         frame = frame.f_back
-    twins = scopes.twins()
-    for copy in twins.copies if twins is not None else ():
+    copies = scopes.copies()
+    for copy in copies.made if copies is not None else ():
         found += _occurrences(array, copy, seen) or _in_attributes(array, copy, seen)
     if isinstance(owner, Item):
         found += _occurrences(array, owner.container, seen)

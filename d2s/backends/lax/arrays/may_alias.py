@@ -31,13 +31,13 @@ _ARRAYS = (jax.core.Tracer, jax.Array, np.ndarray)
 _Partners = dict[int, "weakref.ref[Any]"]
 
 
-class _Table(threading.local):
+class _AliasTable(threading.local):
     def __init__(self) -> None:
         #: for an array, by identity: itself, and those it may be
         self.partners: dict[int, tuple[weakref.ref[Any], _Partners]] = {}
 
 
-_table = _Table()
+_table = _AliasTable()
 
 
 def is_spent(array: Any) -> bool:

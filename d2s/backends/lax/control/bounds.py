@@ -29,7 +29,7 @@ from d2s.options import loop_options
 
 
 @dataclass(frozen=True)
-class Bound:
+class LoopBound:
     """A loop's bound, if it has one."""
 
     limit: int | None
@@ -99,7 +99,7 @@ class Bound:
         return one_way(outs, self.site) if self.has_effects else outs
 
 
-def bound_of(plan: Plan, tested: Region, limit: int | None) -> Bound:
+def bound_of(plan: Plan, tested: Region, limit: int | None) -> LoopBound:
     has_gradient = any(jnp.issubdtype(j.type.dtype, jnp.inexact) for j in plan.carried)
     effects = bool(plan.region.effects or tested.effects)
     is_ours = has_gradient and not effects
@@ -112,10 +112,10 @@ def bound_of(plan: Plan, tested: Region, limit: int | None) -> Bound:
     asked = limit is None and is_ours
     if asked:
         limit = loop_options.max_iterations()
-    return Bound(limit, asked and limit is not None, is_ours, sites.where(), effects)
+    return LoopBound(limit, asked and limit is not None, is_ours, sites.where(), effects)
 
 
-def tell_limit(bound: Bound, still_going: Any) -> None:
+def tell_limit(bound: LoopBound, still_going: Any) -> None:
     """A loop that is not done after all the trips it may make is a failure."""
     error = LoopLimit(
         f"the loop needs more than max_iterations={bound.limit} trips",

@@ -163,7 +163,7 @@ def _join(
         aliases.refuse_views(region.spent, region.jaxpr.consts)
     kins = [_kin(n, regions, joining.dynamic) for n in range(len(regions))]
     for array in {id(a): a for region in regions for a in region.spent}.values():
-        aliases.spend(array, in_piece=True)
+        aliases.spend(array, in_region=True)
     link_ways(outs, kins)
     if blocks:
         labels = notes.labels(before, slots)

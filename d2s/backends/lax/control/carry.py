@@ -149,7 +149,7 @@ class Plan:
         written = {id(array): array for array in (*before, *self.region.spent)}
         for array in written.values():
             if isinstance(array, Tracer):
-                aliases.spend(array, in_piece=True)
+                aliases.spend(array, in_region=True)
             elif isinstance(array, np.ndarray) and id(array) in carried:
                 aliases.refuse_shared(array, None)
 

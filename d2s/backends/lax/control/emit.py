@@ -10,13 +10,13 @@ from jax.extend.core import ClosedJaxpr
 
 from d2s.backends.lax.arrays import aliases
 from d2s.backends.lax.control import notes
-from d2s.backends.lax.control.bounds import Bound, bound_of, tell_limit
+from d2s.backends.lax.control.bounds import LoopBound, bound_of, tell_limit
 from d2s.backends.lax.control.carry import CODE, Plan
 from d2s.backends.lax.control.trips import Hole, State
 from d2s.backends.lax.failures import failing
 from d2s.backends.lax.forms.appended import items_of
 from d2s.backends.lax.forms.dtypes import is_symbolic, of_type, own_text, type_of, varies, varying
-from d2s.backends.lax.forms.trees import Filler, Joined, Out, Rows, leaves
+from d2s.backends.lax.forms.trees import Filler, Joined, Out, StackedRows, leaves
 from d2s.backends.lax.graph import sites
 from d2s.backends.lax.regions.regions import Region, failures, leaf_value, running
 from d2s.backends.lax.semantics.sequences import at_least
@@ -77,7 +77,7 @@ def _is_direct(plan: Plan, tested: Region) -> bool:
     return exact and pure and isinstance(tested.value, Out) and bool(plan.carried)
 
 
-def _bind_while(plan: Plan, tested: Region, values: list[Any], bound: Bound) -> list[Any]:
+def _bind_while(plan: Plan, tested: Region, values: list[Any], bound: LoopBound) -> list[Any]:
     """`lax.while_loop` on graphs that are there already: nothing is traced again."""
     carried = [j.sides[0] for j in plan.carried]
     fixed = [h for h in plan.holes if not any(h is c for c in carried)]
@@ -239,8 +239,8 @@ def _append(plan: Plan, stacked: dict[int, Any], length: int) -> None:
             fix="an array, written at an index: out = out.at[i].set(value); or jax.vmap",
         )
     for owner, tree in plan.appended:
-        if isinstance(tree, Rows):
-            owner += items_of(Rows(tree.item, length * tree.count), flat, build)
+        if isinstance(tree, StackedRows):
+            owner += items_of(StackedRows(tree.item, length * tree.count), flat, build)
         else:
-            for items in items_of(Rows(tree, length), put, build):
+            for items in items_of(StackedRows(tree, length), put, build):
                 owner += items

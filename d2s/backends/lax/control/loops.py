@@ -20,7 +20,7 @@ from d2s.backends.lax.failures.whose import is_internal, is_tracer_error
 from d2s.backends.lax.forms.dtypes import NUMBERS, Type, is_symbolic, type_of
 from d2s.backends.lax.forms.trees import Box, Joined, children, leaves
 from d2s.backends.lax.graph import scopes
-from d2s.backends.lax.jaxprs.proof import Refused
+from d2s.backends.lax.jaxprs.proof import NotRolled
 from d2s.backends.lax.objects.slots import WHOLE, Slot
 from d2s.backends.lax.output import printing
 from d2s.backends.lax.regions.regions import Region, is_traced, scalar_predicate, trace
@@ -101,7 +101,7 @@ def _roll_while(test: Body, body: Body, state: State, watch: Watch, known: Memor
         tested = _trace_test(test, plan, count, watch)
         length = trips_of(plan, tested, test, count, numbers)
         if length == 0 or (length <= FEW and how == "auto"):
-            raise Refused("there are few trips")
+            raise NotRolled("there are few trips")
         return length
 
     rolled = attempt(
@@ -335,7 +335,7 @@ def _scanned(
             before = Watch(item) if guarded else None
             after = as_tuple(body(item, *values[rows:]), count)
             if before is not None and not before.is_unchanged():
-                raise Refused("an item is changed in place in it")
+                raise NotRolled("an item is changed in place in it")
             return after
 
     return scanned

@@ -93,9 +93,9 @@ class _Key:
         return key, self._kept
 
     def _token(self, value: Any) -> Hashable:
-        twins = scopes.twins()
-        if twins is not None:
-            value = twins.of(value)
+        copies = scopes.copies()
+        if copies is not None:
+            value = copies.of(value)
         number = self._numbers.get(id(value))
         if number is not None:
             return number

@@ -24,7 +24,7 @@ from d2s.backends.lax.failures.whose import is_internal
 from d2s.backends.lax.forms.dtypes import NUMBERS, Type
 from d2s.backends.lax.forms.trees import Filler, Joined, Out, leaves
 from d2s.backends.lax.graph import scopes, sites
-from d2s.backends.lax.jaxprs.proof import Range, Refused, follow
+from d2s.backends.lax.jaxprs.proof import NotRolled, Range, follow
 from d2s.backends.lax.regions.regions import Region, failures, is_traced
 from d2s.backends.lax.trace import observers
 from d2s.backends.lax.trace.boxes import build
@@ -91,7 +91,7 @@ def attempt(
             with scopes.without_choices(unless=lambda: rolled is not None):
                 rolled = look()
             return rolled
-        except Refused as refused:
+        except NotRolled as refused:
             reason = refused.what
         except Exception as error:
             if not is_internal(error):
@@ -151,31 +151,31 @@ def look_at(
 
     first = settled(length if isinstance(length, int) else None)
     if first.region.raised:
-        raise Refused("with a run-time index it fails")
+        raise NotRolled("with a run-time index it fails")
     if first.region.effects:
-        raise Refused("something happens on the host in it")
+        raise NotRolled("something happens on the host in it")
     if not isinstance(length, int):
         length = length(first, _Own(first, extra).after())
     plan = settled(length)
     if not _same_graph(first.region, plan.region):
-        raise Refused("the body does not give the same graph twice")
+        raise NotRolled("the body does not give the same graph twice")
     _check_failures(plan.region)
     if plan.replaced or plan.aliased:
-        raise Refused("lists, dicts or objects would come out of it as new ones")
+        raise NotRolled("lists, dicts or objects would come out of it as new ones")
     written = [*(slot.owner for slot in plan.slots), *(owner for owner, _ in plan.appended)]
     if plan.region.code is not None and observers.is_any_observed(written):
-        raise Refused("a handler could see how far it got")
+        raise NotRolled("a handler could see how far it got")
     plan.refuse_other_reads(plan.region)
     own = _Own(plan, extra)
     numbers = own.after()
     outvars = plan.region.jaxpr.jaxpr.outvars
     for leaf in (leaf for _, tree in plan.appended for leaf in leaves(tree)):
         if isinstance(leaf, Out) and not own.is_run_time(outvars[leaf.index]):
-            raise Refused("Python numbers are appended to a list in it")
+            raise NotRolled("Python numbers are appended to a list in it")
     plan.region.relieve(follow(plan.region.jaxpr.jaxpr, own.ranges(length)))
     for equation in plan.region.risky:
         if not any(own.is_run_time(v) for v in equation.invars):
-            raise Refused("Python integers in it may leave the range of the graph")
+            raise NotRolled("Python integers in it may leave the range of the graph")
     return Rolled(plan, length, {leaf: value(length) for leaf, value in numbers.items()})
 
 
@@ -184,11 +184,11 @@ def trips_of(
 ) -> int:
     """How often a test says yes that only looks at Python numbers."""
     if not tested.is_pure or not isinstance(tested.value, Out):
-        raise Refused("its test does more than to compare numbers")
+        raise NotRolled("its test does more than to compare numbers")
     known = {id(j.sides[0]) for j in plan.carried if id(j) in numbers}
     changed = {id(j.sides[0]) for j in plan.carried} - known
     if any(id(hole) in changed and tested.reads(n) for n, hole in enumerate(plan.holes)):
-        raise Refused("its test looks at run-time values")
+        raise NotRolled("its test looks at run-time values")
 
     read = {id(hole) for n, hole in enumerate(plan.holes) if tested.reads(n)}
     lines = [numbers[id(j)] for j in plan.carried if id(j) in numbers and id(j.sides[0]) in read]
@@ -202,13 +202,13 @@ def trips_of(
                 slot.set(value)
             go = test(*state[:count])
             if is_traced(go):
-                raise Refused("its test looks at run-time values")
+                raise NotRolled("its test looks at run-time values")
             if not go:
                 return trips
     finally:
         for slot, value in zip(plan.slots, before, strict=True):
             slot.set(value)
-    raise Refused("its test does not say when it ends")
+    raise NotRolled("its test does not say when it ends")
 
 
 def _state_after(plan: Plan, trips: int, numbers: dict[int, After]) -> list[Any]:
@@ -227,12 +227,12 @@ def _state_after(plan: Plan, trips: int, numbers: dict[int, After]) -> list[Any]
 
 def _check_failures(region: Region) -> None:
     if region.nested_overflow:
-        raise Refused("Python integers in it may leave the range of the graph")
+        raise NotRolled("Python integers in it may leave the range of the graph")
     for number in region.numbers:
         failure = failures().all[number - 1][0]
         explicit = failure.site.text.strip().startswith(("raise", "assert"))
         if not failures().is_overflow(number) and not explicit:
-            raise Refused(f"with a run-time index it may fail with {failure.kind.__name__}")
+            raise NotRolled(f"with a run-time index it may fail with {failure.kind.__name__}")
 
 
 def _same_graph(one: Region, other: Region) -> bool:
@@ -325,7 +325,7 @@ class _Own:
         hole = joined.sides[0]
         start = self.vars[id(hole)] if is_number else None
         line = self._line(var, start)
-        inexact = Refused("a Python number changes in it, and would no longer be exact")
+        inexact = NotRolled("a Python number changes in it, and would no longer be exact")
         if line is None or not np.issubdtype(joined.type.dtype, np.integer):
             raise inexact
         own, steps, offset = line
@@ -345,7 +345,7 @@ class _Own:
         for var, (first, step) in self.steps.items():
             last = first + length * step
             if not -(2**31) <= last < 2**31:
-                raise Refused("a Python number leaves the range of the graph")
+                raise NotRolled("a Python number leaves the range of the graph")
             found[var] = min(first, last), max(first, last)
         return found
 

@@ -41,7 +41,7 @@ def most_trips(plan: Plan, tested: Region) -> int | None:
     }
     if not starts:
         return None
-    trip = _Trip(plan, tested)
+    trip = _TripFormulas(plan, tested)
     found = []
     for joined in plan.carried:
         if id(joined) in starts:
@@ -50,7 +50,7 @@ def most_trips(plan: Plan, tested: Region) -> int | None:
     return min((n for n in found if n is not None), default=None)
 
 
-class _Trip:
+class _TripFormulas:
     """A trip of a loop as formulas: the state before and after it, and whether the loop goes on."""
 
     def __init__(self, plan: Plan, tested: Region) -> None:
@@ -104,7 +104,7 @@ class _Trip:
                 return None
             try:
                 ways.append(_Way.through([*chosen, *self._claims], own, after))
-            except _Open as found:
+            except _Undecided as found:
                 # the last one first: those before it may need it
                 choices += [[(found.index, n), *chosen] for n in range(found.count)]
             except _Impossible:
@@ -114,7 +114,7 @@ class _Trip:
         return _Counter(start, ways, np.iinfo(dtype))
 
 
-class _Open(Exception):
+class _Undecided(Exception):
     """A way that is two or more: an index is not known on it."""
 
     def __init__(self, index: Formula, count: int) -> None:
@@ -189,7 +189,7 @@ class _Facts:
         index, *cases = formula.parts
         value = index.parts[0] if index.name == "known" else self._known.get(index)
         if value is None:
-            raise _Open(index, len(cases))
+            raise _Undecided(index, len(cases))
         case: Formula = cases[min(max(value, 0), len(cases) - 1)]
         return case
 
@@ -206,7 +206,7 @@ class _Facts:
                 continue
             try:
                 formula = self._case(formula)
-            except _Open:
+            except _Undecided:
                 if own is None:
                     raise
                 return formula, offset

@@ -118,7 +118,7 @@ class Trip(Handed):
         for place in (*self._watch.places(), *names) if stands else ():
             held = place.get()
             if id(held) in stands:
-                if scopes.twins() is None and any(place is name for name in names):
+                if scopes.copies() is None and any(place is name for name in names):
                     _refuse_hidden(f"the list `{place.key}`")  # the name belongs to everybody
                 places.append((place, held, stands[id(held)]))
                 place.set(stands[id(held)])

@@ -143,8 +143,8 @@ def _as_it_is_now(value: Any) -> Any:
     Who would see that it is a copy, or an object that cannot be copied, is refused.
     """
     kind: Any = type(value)
-    twins = scopes.twins()
-    is_from_outside = twins is not None and twins.number(value) is not None
+    copies = scopes.copies()
+    is_from_outside = copies is not None and copies.number(value) is not None
     if not is_from_outside:
         parts = children(value)
         if parts is not None:

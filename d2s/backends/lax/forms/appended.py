@@ -18,7 +18,7 @@ import jax.numpy as jnp
 
 from d2s.backends.lax.forms import origins
 from d2s.backends.lax.forms.dtypes import NUMBERS, cast, type_of
-from d2s.backends.lax.forms.trees import Out, Rows, children, leaves, map_leaves
+from d2s.backends.lax.forms.trees import Out, StackedRows, children, leaves, map_leaves
 from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.private import dropped_if_unused
 from d2s.errors import StagingError
@@ -145,8 +145,8 @@ def is_row(value: Any) -> bool:
     return row is not None and row[0]() is value
 
 
-def items_of(rows: Rows, put: Callable[[Any], Any], make: Callable[..., Any]) -> list[Any]:
-    """The items that `Rows` stands for; `make` builds one of them."""
+def items_of(rows: StackedRows, put: Callable[[Any], Any], make: Callable[..., Any]) -> list[Any]:
+    """The items that `StackedRows` stands for; `make` builds one of them."""
     columns: dict[int, list[Any]] = {}
     for leaf in leaves(rows.item):
         array = put(leaf)

@@ -69,7 +69,7 @@ class Box:
         return [f".{key}" for key in self.keys]
 
 
-class Rows:
+class StackedRows:
     """A list of the rows of arrays, taken apart: an item with the arrays, and how many they are."""
 
     def __init__(self, item: Any, count: int) -> None:
@@ -97,8 +97,8 @@ def children(value: Any) -> tuple[list[tuple[str, Any]], Make] | None:
         return None
     if kind is tuple or kind is list:
         return [(f"[{n}]", v) for n, v in enumerate(value)], kind
-    if kind is Rows:
-        return [("", value.item)], lambda parts: Rows(parts[0], value.count)
+    if kind is StackedRows:
+        return [("", value.item)], lambda parts: StackedRows(parts[0], value.count)
     if kind is Box:
         return list(zip(value.names(), value.parts, strict=True)), value.with_parts
     if kind is dict or kind is OrderedDict:

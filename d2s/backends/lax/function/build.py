@@ -1,4 +1,4 @@
-"""Building a graph: the converted function runs once, on twins of what it reaches."""
+"""Building a graph: the converted function runs once, on copies of what it reaches."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from d2s.backends.lax.failures.failing import Failures
 from d2s.backends.lax.failures.whose import Escaped, is_raised_by_user, is_tracer_error
 from d2s.backends.lax.forms.dtypes import type_of
 from d2s.backends.lax.forms.trees import Out
-from d2s.backends.lax.function.copies import Twins
+from d2s.backends.lax.function.copies import Copies
 from d2s.backends.lax.function.entries import Entry, Result, ResultInfo
 from d2s.backends.lax.function.inspection import shown
 from d2s.backends.lax.function.results import Build, Results, Write, all_leaves, only_leaf
@@ -108,25 +108,25 @@ def _running(owner: Any) -> Iterator[None]:
 def _call(
     entry: Entry, leaves: tuple[Any, ...], owners: Any, scope: Scope
 ) -> tuple[list[Any], Build, list[Write]]:
-    """Run the function on twins; what it did to them, and what it fails with, is recorded."""
+    """Run the function on copies; what it did to them, and what it fails with, is recorded."""
     function, edge, name = entry.owner.function, entry.owner._edge, entry.owner._name
-    twins = Twins(entry.key, entry.fill(leaves), owners, entry.places, entry.owner._reach)
-    twins.function = function
-    args, names, values = twins.roots[:3]
+    copies = Copies(entry.key, entry.fill(leaves), owners, entry.places, entry.owner._reach)
+    copies.function = function
+    args, names, values = copies.roots[:3]
     scopes.root().inputs = leaves
     tokens = (token for token in entry.key if isinstance(token, Static | Itself))
     pins = entry.owner._reach.pins
     known = [t.value for t in tokens if isinstance(t.value, type | BaseException)]
     # what stays itself in the graph is read as it is, and must not change
     known += [t.value for t in entry.key if type(t) is Itself and id(t.value) in pins]
-    outside = Watch(function, *owners, *known, outside=True, apart=twins)
-    scope.watch, scope.observed, scope.is_whole = twins, not twins.is_empty, True
+    outside = Watch(function, *owners, *known, outside=True, apart=copies)
+    scope.watch, scope.observed, scope.is_whole = copies, not copies.is_empty, True
     value: Any = None
     try:
-        with scopes.watched(outside), scopes.with_twins(twins):
+        with scopes.watched(outside), scopes.with_copies(copies):
             try:
                 kwargs = dict(zip(names, values, strict=True))
-                value = twins.enter(function)(*args, **kwargs)
+                value = copies.enter(function)(*args, **kwargs)
                 if edge is not None:
                     value = edge.leave(value)
                 if isinstance(value, Unbound) and not value.name:
@@ -143,15 +143,15 @@ def _call(
                 sure = sure and not (
                     failing.shows_containers(error) or failing.hides_tracers(error)
                 )
-                if sure and not any(True for _ in twins.changes()):
+                if sure and not any(True for _ in copies.changes()):
                     # what was changed before it failed would have to stay changed
-                    _refuse_changes(outside, twins, name, function)
+                    _refuse_changes(outside, copies, name, function)
                     raise
                 failing.fail(scope, error)
-        _refuse_changes(outside, twins, name, function)
+        _refuse_changes(outside, copies, name, function)
         observers.refuse_aliases(scopes.root(), name, _definition(function))
-        keep_transient(scope, twins.changed())
-        results = Results(twins, outside, function)
+        keep_transient(scope, copies.changed())
+        results = Results(copies, outside, function)
         build = results.returned(value)
         writes = results.writes(scope)
         results.note_choices(scopes.root().choices)
@@ -159,13 +159,13 @@ def _call(
             build = all_leaves
         aliases.refuse_held(results.outs)
         aliases.check_views(results.outs)
-        aliases.refuse_held(slot.get() for slot in twins.places())
+        aliases.refuse_held(slot.get() for slot in copies.places())
         parts = {id(v): held for v, held in outside.reached_from()}
         refuse_kept(parts, outside.reached(), functools.partial(blame.loaded, function))
     finally:
         outside.undo()
         outside.forget()
-        twins.take_back()
+        copies.take_back()
     entry.watch(outside)
     return results.outs, build, writes
 
@@ -224,13 +224,15 @@ def _definition(function: types.FunctionType) -> Site:
     return Site(code.co_filename, code.co_firstlineno, function.__qualname__)
 
 
-def _refuse_changes(outside: Watch, twins: Twins, name: str, function: types.FunctionType) -> None:
-    """What has no twin must not change: a compiled call would not do it again."""
+def _refuse_changes(
+    outside: Watch, copies: Copies, name: str, function: types.FunctionType
+) -> None:
+    """What has no copy must not change: a compiled call would not do it again."""
     changed, before = next(outside.changed(), (None, None))
     label = None if changed is None else outside.label(changed)
-    stray = twins.stray()
+    stray = copies.stray()
     names = [stray] if changed is None else blame.changed_names(changed, before)
-    if twins.take_back() and label is None:
+    if copies.take_back() and label is None:
         label = "an object that it reaches in more than one way"
     if label is None and stray is not None:
         label = f"the global name `{stray}`"

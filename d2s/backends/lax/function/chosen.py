@@ -18,7 +18,7 @@ from d2s.errors import StagingError
 _Pair = tuple[Any, Any]
 
 
-class _Table:
+class _ChosenPairs:
     """Pairs of an object that a call has left and one that it may be, by the identity of both."""
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ def _of_the_question() -> int:
 
 
 _OF_THE_QUESTION = _of_the_question()
-_table = _Table()
+_table = _ChosenPairs()
 
 
 def note(made: Any, originals: list[Any]) -> None:

@@ -20,7 +20,7 @@ from d2s.backends.lax.function.build import build, tracing
 from d2s.backends.lax.function.copies import Restart
 from d2s.backends.lax.function.edge import edge
 from d2s.backends.lax.function.entries import Entry, Result
-from d2s.backends.lax.function.inspection import CacheInfo, Graph, Inspected, looked, structs
+from d2s.backends.lax.function.inspection import BuiltGraph, CacheInfo, Inspected, looked, structs
 from d2s.backends.lax.function.reader import MISS, missed
 from d2s.backends.lax.function.reasons import (
     Labels,
@@ -34,7 +34,7 @@ from d2s.backends.lax.function.results import Call
 from d2s.backends.lax.graph import scopes
 from d2s.backends.lax.jaxprs.integer_ranges import Unchecked
 from d2s.backends.lax.objects.flatten import Taken, no_array
-from d2s.backends.lax.objects.keys import Changing, Number, exact_key
+from d2s.backends.lax.objects.keys import ChangingNumber, Number, exact_key
 from d2s.backends.lax.objects.marks import unmarked, unmarked_values
 from d2s.backends.lax.output import printing
 from d2s.backends.lax.reach.reach import Reach
@@ -197,18 +197,18 @@ class Compiled(Inspected):
             )
 
     def _part(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run the function on the twins of the graph that is built."""
-        twins = scopes.twins()
-        if twins is None:
+        """Run the function on the copies of the graph that is built."""
+        copies = scopes.copies()
+        if copies is None:
             return self.function(*args, **kwargs)
         bound = len(self.bound)
-        args = (*map(twins.of, args[:bound]), *args[bound:])
-        kwargs = {n: twins.of(v) if n in self.keywords else v for n, v in kwargs.items()}
+        args = (*map(copies.of, args[:bound]), *args[bound:])
+        kwargs = {n: copies.of(v) if n in self.keywords else v for n, v in kwargs.items()}
         for watch in scopes.watches():
             if watch.outside:
                 watch.add(self.function)
         with deep:
-            return twins.enter(self.function)(*args, **kwargs)
+            return copies.enter(self.function)(*args, **kwargs)
 
     def _call_any(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The way of all calls but those with arguments of known types."""
@@ -287,7 +287,7 @@ class Compiled(Inspected):
         if places:
             shape = list(key)
             for n in places:
-                shape[n] = Changing(type(key[n].value))
+                shape[n] = ChangingNumber(type(key[n].value))
             known = self._numbers.get(tuple(shape))
             if known is None:
                 known = _Numbers({n: key[n] for n in places}, set())
@@ -468,7 +468,7 @@ class Compiled(Inspected):
     def _note(self, entry: Entry, inputs: tuple[str, ...]) -> None:
         """Remember that a graph was built, and why."""
         reason = entry.reason or other_types(entry.inputs, inputs, entry.leaf_names)
-        self._cache.graphs.append(Graph(inputs, reason))
+        self._cache.graphs.append(BuiltGraph(inputs, reason))
         logger.info("%s: a graph for (%s): %s", self._name, ", ".join(inputs), reason)
         entry.reason, entry.inputs = "", inputs
         self._built.append(entry.labels)

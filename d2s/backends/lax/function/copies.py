@@ -1,8 +1,8 @@
-"""Twins: the objects that a graph is built with, in place of those that live outside.
+"""Copies: the objects that a graph is built with, in place of those that live outside.
 
 While the function is traced, every mutable object that it can reach is a copy made for the trace,
 with run-time values for arrays. The outside never holds a value of the graph, not for a moment;
-what the function did to the twins is compared afterwards and done to the real ones on every call.
+what the function did to the copies is compared afterwards and done to the real ones on every call.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from d2s.backends.lax.objects.contents import contents, keys_of, same_contents, 
 from d2s.backends.lax.objects.flatten import new_object
 from d2s.backends.lax.objects.keys import (
     Again,
-    Changing,
+    ChangingNumber,
     Contents,
     Itself,
     Node,
@@ -37,7 +37,7 @@ from d2s.backends.lax.objects.keys import (
     layout,
 )
 from d2s.backends.lax.objects.nnx import is_mark, keep_order, unordered
-from d2s.backends.lax.objects.slots import EMPTY, Place, Slot, cell_contents, copy_of_array
+from d2s.backends.lax.objects.slots import EMPTY, OuterSlot, Slot, cell_contents, copy_of_array
 from d2s.backends.lax.private import trace_of
 from d2s.backends.lax.reach.reach import Reach
 from d2s.backends.lax.reach.reach import Restart as Restart
@@ -50,15 +50,15 @@ from d2s.static import METHODS, StaticFunction, method
 
 @dataclass
 class Change:
-    """What became of one twin: its contents before and after, in the terms of its kind."""
+    """What became of one copy: its contents before and after, in the terms of its kind."""
 
     #: number of the object among the owners, or the place
-    target: int | Place
+    target: int | OuterSlot
     before: Any
     after: Any
 
 
-class Twins:
+class Copies:
     """A copy of everything that a key describes, made with the given leaves."""
 
     def __init__(
@@ -66,28 +66,28 @@ class Twins:
         key: tuple[Any, ...],
         leaves: tuple[Any, ...],
         owners: Any,
-        places: tuple[Place, ...],
+        places: tuple[OuterSlot, ...],
         reach: Reach,
     ) -> None:
         #: copies of the owners, in their order
-        self.copies: list[Any] = []
+        self.made: list[Any] = []
         self.roots: list[Any] = []
         #: whose code works on them, for errors
         self.function: Any = None
         self._reach, self._places = reach, places
         self._known = {(id(place.owner), place.name) for place in places}
         self._leaves = iter(leaves)
-        changing = sum(type(token) is Changing for token in key)
+        changing = sum(type(token) is ChangingNumber for token in key)
         self._changing = iter(leaves[len(leaves) - changing :])
         self._tokens: Iterator[Any] = iter(key)
         self._count = len(owners)
         for token in self._tokens:
             self.roots.append(self._make(token))
-        self._by_id = {id(real): copy for real, copy in zip(owners, self.copies, strict=True)}
-        self._numbers = {id(copy): n for n, copy in enumerate(self.copies)}
-        self._before = [contents(copy) for copy in self.copies]
-        self._kinds = [type(copy) for copy in self.copies]
-        arrays = {n: copy for n, copy in enumerate(self.copies) if isinstance(copy, np.ndarray)}
+        self._by_id = {id(real): copy for real, copy in zip(owners, self.made, strict=True)}
+        self._numbers = {id(copy): n for n, copy in enumerate(self.made)}
+        self._before = [contents(copy) for copy in self.made]
+        self._kinds = [type(copy) for copy in self.made]
+        arrays = {n: copy for n, copy in enumerate(self.made) if isinstance(copy, np.ndarray)}
         self._layouts = {n: layout(copy) for n, copy in arrays.items()}
         #: the places of those outside, which nobody may store anything in
         self._outside: list[Any] = [*map(slots_of, owners), [p for p in places if not p.is_fixed]]
@@ -97,7 +97,7 @@ class Twins:
         self._make_places()
 
     def has(self, value: Any) -> bool:
-        """Whether an object from outside has a twin."""
+        """Whether an object from outside has a copy."""
         return id(value) in self._by_id
 
     def has_place(self, owner: Any, name: str | None) -> bool:
@@ -110,15 +110,15 @@ class Twins:
             if token is not origins.ARRAY:
                 aliases.plain_argument(token)
             if token is np.ndarray:
-                self.copies.append(aliases.argument(leaf))
+                self.made.append(aliases.argument(leaf))
             return leaf
-        if kind is Changing:
+        if kind is ChangingNumber:
             return origins.made(next(self._changing), token.exact)
         if kind is Again:
             return self._made(token.exact)
         if kind is Contents:
-            self.copies.append(copy_of_array(token.value))
-            return self.copies[-1]
+            self.made.append(copy_of_array(token.value))
+            return self.made[-1]
         if isinstance(token, Static | Itself):
             return token.value
         if isinstance(token, Node):
@@ -127,7 +127,7 @@ class Twins:
         return next(self._leaves)
 
     def _made(self, number: int) -> Any:
-        copy = self.copies[number]
+        copy = self.made[number]
         if copy is None:
             raise StagingError(
                 "a tuple, a frozen set or a pytree contains itself",
@@ -165,22 +165,22 @@ class Twins:
         if isinstance(names, jax.tree_util.PyTreeDef):
             number = self._keep(None)
             parts = self._parts(names.num_leaves)
-            self.copies[number] = jax.tree_util.tree_unflatten(names, parts)
-            return self.copies[number]
+            self.made[number] = jax.tree_util.tree_unflatten(names, parts)
+            return self.made[number]
         # first the object, then what is in it: it may contain itself
         if issubclass(kind, list):
-            copy: Any = self.copies[self._keep(list.__new__(kind))]
+            copy: Any = self.made[self._keep(list.__new__(kind))]
             list.extend(copy, self._parts(names))
         elif kind is deque:
-            copy = self.copies[self._keep(deque(maxlen=names[1]))]
+            copy = self.made[self._keep(deque(maxlen=names[1]))]
             copy.extend(self._parts(names[0]))
         elif kind is set:
-            copy = self.copies[self._keep(set())]
+            copy = self.made[self._keep(set())]
             copy.update(self._parts(names) if isinstance(names, Pairs) else names)
         elif issubclass(kind, dict):
             # one of the user's is made without running any code of its class
             library = kind in (OrderedDict, defaultdict)
-            copy = self.copies[self._keep(kind() if library else dict.__new__(kind))]
+            copy = self.made[self._keep(kind() if library else dict.__new__(kind))]
             if kind is defaultdict:
                 copy.default_factory = self._parts(1)[0]
             if isinstance(names, Pairs):
@@ -191,7 +191,7 @@ class Twins:
                 for name in names:
                     copy[name] = self._parts(1)[0]
         else:
-            copy = self.copies[self._keep(new_object(kind))]
+            copy = self.made[self._keep(new_object(kind))]
             for name, part in zip(names, self._parts(len(names)), strict=True):
                 set_raw(copy, name, part)
         return copy
@@ -200,18 +200,18 @@ class Twins:
         """A tuple of the user's or a frozen set: the parts first, it is made of them."""
         number = self._keep(None)
         if kind is frozenset:
-            self.copies[number] = frozenset(self._parts(names))
-            return self.copies[number]
+            self.made[number] = frozenset(self._parts(names))
+            return self.made[number]
         count, attributes = names
         items = self._parts(count)
-        copy = self.copies[number] = tuple.__new__(kind, items)
+        copy = self.made[number] = tuple.__new__(kind, items)
         for name, part in zip(attributes, self._parts(len(attributes)), strict=True):
             set_raw(copy, name, part)
         return copy
 
     def _keep(self, copy: Any) -> int:
-        self.copies.append(copy)
-        return len(self.copies) - 1
+        self.made.append(copy)
+        return len(self.made) - 1
 
     # -- functions from outside -------------------------------------------------------------------
 
@@ -234,7 +234,7 @@ class Twins:
         self._spaces_before = {key: dict(space) for key, space in self._spaces.items()}
         self._places_before = [self._now(place) for place in self._places]
 
-    def _now(self, place: Place) -> Any:
+    def _now(self, place: OuterSlot) -> Any:
         if place.is_fixed:
             return EMPTY
         if place.name is None:
@@ -245,7 +245,7 @@ class Twins:
         return self._spaces[id(place.owner)].get(place.name, EMPTY)
 
     def enter(self, function: types.FunctionType) -> types.FunctionType:
-        """What to run for a converted function: one that sees the twins instead of the outside."""
+        """What to run for a converted function: one that sees the copies instead of the outside."""
         known = self._functions.get(id(function))
         if known is not None:
             return known
@@ -266,8 +266,8 @@ class Twins:
     def _make_function(self, function: types.FunctionType) -> types.FunctionType:
         space = self.space_of(function.__globals__)
         closure = tuple(map(self.cell_of, function.__closure__ or ()))
-        defaults = self._twin_all(function.__defaults__)
-        named = self._twin_all(function.__kwdefaults__)
+        defaults = self._copy_all(function.__defaults__)
+        named = self._copy_all(function.__kwdefaults__)
         cells = zip(closure, function.__closure__ or (), strict=True)
         same = space is function.__globals__ and all(a is b for a, b in cells)
         if same and defaults is function.__defaults__ and named is function.__kwdefaults__:
@@ -280,7 +280,7 @@ class Twins:
         made.__qualname__, made.__module__ = function.__qualname__, function.__module__
         return made
 
-    def _twin_all(self, values: Any) -> Any:
+    def _copy_all(self, values: Any) -> Any:
         if not values:
             return values
         if isinstance(values, tuple):
@@ -290,7 +290,7 @@ class Twins:
         return values if all(named[n] is values[n] for n in named) else named
 
     def of(self, real: Any) -> Any:
-        """The twin of an object from outside; itself where it has none."""
+        """The copy of an object from outside; itself where it has none."""
         return self._by_id.get(id(real), real)
 
     def space_of(self, space: dict[str, Any]) -> dict[str, Any]:
@@ -338,7 +338,7 @@ class Twins:
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing that the function could change."""
-        return not self.copies and not self._places
+        return not self.made and not self._places
 
     def leave_transformation(self, scope: Scope) -> None:
         """After jax has transformed a function of the user's: what that wrote is a plain value.
@@ -393,11 +393,11 @@ class Twins:
     # -- what became of them ----------------------------------------------------------------------
 
     def number(self, copy: Any) -> int | None:
-        """Which object from outside a twin stands for."""
+        """Which object from outside a copy stands for."""
         return self._numbers.get(id(copy))
 
     def changes(self) -> Iterator[Change]:
-        for n, (copy, before) in enumerate(zip(self.copies, self._before, strict=True)):
+        for n, (copy, before) in enumerate(zip(self.made, self._before, strict=True)):
             attributes = unordered(copy)
             if attributes is not None:
                 keep_order(attributes, before)
@@ -433,10 +433,10 @@ class Twins:
         """The identities of the places that do not hold what they held."""
         found = set()
         for change in self.changes():
-            if isinstance(change.target, Place):
+            if isinstance(change.target, OuterSlot):
                 found.add(self.slot(change.target).identity)
                 continue
-            copy, before = self.copies[change.target], change.before
+            copy, before = self.made[change.target], change.before
             if isinstance(before, list):
                 before = dict(enumerate(before))
             for slot in (slot_of(copy, key) for key in keys_of(copy)):
@@ -445,9 +445,9 @@ class Twins:
         return found
 
     def places(self) -> list[Slot]:
-        """Every place of the twins that holds a value now."""
+        """Every place of the copies that holds a value now."""
         found: list[Slot] = []
-        for copy in self.copies:
+        for copy in self.made:
             found += [slot_of(copy, key) for key in keys_of(copy)]
         found += [Slot(cell, None) for cell in self._cells.values()]
         for place in self._places:
@@ -459,13 +459,13 @@ class Twins:
         """None: a failure before or after something gets another size is refused at the end."""
         return []
 
-    def slot(self, place: Place) -> Slot:
+    def slot(self, place: OuterSlot) -> Slot:
         if place.name is None:
             return Slot(self._cells[id(place.owner)], None)
         return Slot(self._spaces[id(place.owner)], place.name)
 
     def is_stray(self, slot: Slot) -> bool:
-        """Whether a place is a global name that has no twin: code that is not converted sees it."""
+        """Whether a place is a global name that has no copy: code that is not converted sees it."""
         if not slot.is_global:
             return False
         own = (place for place in self._places if place.name == slot.key and not place.is_fixed)

@@ -16,7 +16,7 @@ from d2s.backends.lax.function.reader import Found, Read, missed, reader, runner
 from d2s.backends.lax.function.reasons import Labels
 from d2s.backends.lax.function.results import Build, Write
 from d2s.backends.lax.objects.guards import Guard
-from d2s.backends.lax.objects.slots import Place
+from d2s.backends.lax.objects.slots import OuterSlot
 from d2s.backends.lax.reach.reach import Reach
 from d2s.backends.lax.trace.snapshot import Watch
 from d2s.options.options import Options
@@ -49,7 +49,7 @@ jax.tree_util.register_pytree_node(
 )
 
 
-class Owner(Protocol):
+class GraphOwner(Protocol):
     """The static function whose graphs these are."""
 
     function: Any
@@ -81,9 +81,9 @@ class Entry:
 
     def __init__(
         self,
-        owner: Owner,
+        owner: GraphOwner,
         key: tuple[Any, ...],
-        places: tuple[Place, ...],
+        places: tuple[OuterSlot, ...],
         reason: str,
         donated: Sequence[int],
         fill: Callable[[tuple[Any, ...]], tuple[Any, ...]] = lambda leaves: leaves,

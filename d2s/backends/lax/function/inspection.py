@@ -53,7 +53,7 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Graph:
+class BuiltGraph:
     """A graph that was built, for inputs of these types, and the reason."""
 
     inputs: tuple[str, ...]
@@ -68,7 +68,7 @@ class CacheInfo:
     """The graphs of a static function in the order they were built."""
 
     name: str
-    graphs: list[Graph] = field(default_factory=list)
+    graphs: list[BuiltGraph] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.graphs)

@@ -22,7 +22,7 @@ from d2s.backends.lax.objects.flatten import ARRAY
 from d2s.backends.lax.objects.guards import Guard
 from d2s.backends.lax.objects.keys import (
     Again,
-    Changing,
+    ChangingNumber,
     Contents,
     Itself,
     Node,
@@ -33,8 +33,8 @@ from d2s.backends.lax.objects.keys import (
     states,
 )
 from d2s.backends.lax.objects.nnx import is_mark
-from d2s.backends.lax.objects.refs import RefTwin
-from d2s.backends.lax.objects.slots import EMPTY, Place, slot_names
+from d2s.backends.lax.objects.refs import RefCopy
+from d2s.backends.lax.objects.slots import EMPTY, OuterSlot, slot_names
 from d2s.static import METHODS, StaticFunction
 
 #: the leaves of a call, and the objects that they are in
@@ -59,7 +59,7 @@ def unreadable(args: tuple[Any, ...]) -> None:
     """The reader of a key that has none."""
 
 
-def reader(key: tuple[Any, ...], places: tuple[Place, ...]) -> Read | None:
+def reader(key: tuple[Any, ...], places: tuple[OuterSlot, ...]) -> Read | None:
     """The reader of a key for calls without keywords; None where there is nothing to gain."""
     writer = _written(key, places, "None")
     if writer is None:
@@ -78,7 +78,7 @@ def reader(key: tuple[Any, ...], places: tuple[Place, ...]) -> Read | None:
 
 
 def runner(
-    key: tuple[Any, ...], places: tuple[Place, ...], guards: Sequence[Guard], graph: Any
+    key: tuple[Any, ...], places: tuple[OuterSlot, ...], guards: Sequence[Guard], graph: Any
 ) -> Any:
     """A reader that runs the graph as well, or gives `MISS`; only where no object is an owner."""
     writer = _written(key, places, "MISS")
@@ -98,7 +98,7 @@ def runner(
     return _made(lines, space)
 
 
-def _written(key: tuple[Any, ...], places: tuple[Place, ...], miss: str) -> _Writer | None:
+def _written(key: tuple[Any, ...], places: tuple[OuterSlot, ...], miss: str) -> _Writer | None:
     if len(key) > _LONG:
         return None
     writer = _Writer(key, miss)
@@ -137,7 +137,7 @@ class _Writer:
         #: what is read comes from an argument by way of containers alone
         self._given = False
 
-    def write(self, places: tuple[Place, ...]) -> None:
+    def write(self, places: tuple[OuterSlot, ...]) -> None:
         self.parameters = [self._name() for _ in range(next(self._tokens).names)]
         self._given = True
         for name in self.parameters:
@@ -182,7 +182,7 @@ class _Writer:
             self.leaves.append(name)
         elif kind is Again:
             self._unless(f"{name} is {self.owners[token.exact]}")
-        elif kind is Changing:
+        elif kind is ChangingNumber:
             self._unless(f"is_number({name}, {self._constant(token.exact)})")
             self._changing.append(name)
         elif kind is Contents:
@@ -220,7 +220,7 @@ class _Writer:
 
     def _node(self, name: str, node: Node) -> None:
         kind, names = node.kind, node.names
-        if kind is RefTwin:
+        if kind is RefCopy:
             raise _NotWorthIt
         if is_mark(kind):
             self._unless(f"type({name}) is {self._constant(kind)}")

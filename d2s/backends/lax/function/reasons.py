@@ -13,7 +13,7 @@ import numpy as np
 
 from d2s.backends.lax.forms.origins import ARRAY
 from d2s.backends.lax.forms.trees import leaves
-from d2s.backends.lax.objects.keys import Changing, Itself, Node, Pairs, Static
+from d2s.backends.lax.objects.keys import ChangingNumber, Itself, Node, Pairs, Static
 from d2s.backends.lax.objects.nnx import is_mark
 from d2s.static import METHODS, StaticFunction
 
@@ -50,7 +50,7 @@ def labels(
 def leaf_names(found: Labels) -> list[str]:
     """The names of the leaves of a call, in their order: numbers that change come last."""
     leaves = [name for name, token in found.items() if isinstance(token, type)]
-    return leaves + [name for name, token in found.items() if isinstance(token, Changing)]
+    return leaves + [name for name, token in found.items() if isinstance(token, ChangingNumber)]
 
 
 def _label(name: str, tokens: Iterator[Any], found: Labels) -> None:
@@ -171,7 +171,7 @@ def _token(token: Any) -> str:
         return "an array" if is_array else f"a Python {token.__name__}"
     if isinstance(token, Static | Itself):
         return repr(token.value)
-    if isinstance(token, Changing):
+    if isinstance(token, ChangingNumber):
         return "a number that changes"
     if isinstance(token, Node):
         return f"a {token.kind.__name__}"

@@ -25,15 +25,15 @@ from d2s.backends.lax.forms.origins import ARRAY, kind_of, left
 from d2s.backends.lax.forms.trees import children, leaves
 from d2s.backends.lax.forms.widths import narrowed
 from d2s.backends.lax.function import chosen
-from d2s.backends.lax.function.copies import Change, Twins
+from d2s.backends.lax.function.copies import Change, Copies
 from d2s.backends.lax.graph import sites
 from d2s.backends.lax.graph.scopes import Scope, changes
 from d2s.backends.lax.objects.attributes import attribute_names, delete_raw, getattr_raw, set_raw
 from d2s.backends.lax.objects.contents import slot_of
-from d2s.backends.lax.objects.flatten import is_twinned, new_object
+from d2s.backends.lax.objects.flatten import is_copied, new_object
 from d2s.backends.lax.objects.nnx import is_constant, is_mark
-from d2s.backends.lax.objects.refs import REF, RefTwin
-from d2s.backends.lax.objects.slots import EMPTY, Place, Slot, own_dict, slot_names
+from d2s.backends.lax.objects.refs import REF, RefCopy
+from d2s.backends.lax.objects.slots import EMPTY, OuterSlot, Slot, own_dict, slot_names
 from d2s.backends.lax.trace.blame import assigned, made_or_returned
 from d2s.backends.lax.trace.snapshot import Watch
 from d2s.errors import Site, StagingError
@@ -67,12 +67,12 @@ def all_leaves(call: Call) -> Any:
 class Results:
     """Collects the outputs of a graph, and how to make Python values from them."""
 
-    def __init__(self, twins: Twins, outside: Watch, function: types.FunctionType) -> None:
+    def __init__(self, copies: Copies, outside: Watch, function: types.FunctionType) -> None:
         self.outs: list[Any] = []
         self._function = function
-        self._twins, self._outside = twins, outside
+        self._copies, self._outside = copies, outside
         self._known: dict[int, tuple[Any, Build]] = {}
-        #: what leaves the call in the place of others, by the identity of its twin, and those
+        #: what leaves the call in the place of others, by the identity of its copy, and those
         self._choices: dict[int, list[Build]] = {}
 
     def note_choices(self, choices: list[tuple[list[Any], list[Any]]]) -> None:
@@ -89,7 +89,7 @@ class Results:
                 self._choices[identity] = [build for build in builds.values() if build is not None]
 
     def _leaves_too(self, value: Any) -> Build | None:
-        number = self._twins.number(value)
+        number = self._copies.number(value)
         if number is not None:
             return lambda call: call.owners[number]
         known = self._known.get(id(value))
@@ -97,14 +97,14 @@ class Results:
 
     def returned(self, value: Any) -> Build:
         """How to make what the function returns: a number by itself is an array for the caller."""
-        if isinstance(value, jax.core.Tracer) and self._twins.number(value) is None:
+        if isinstance(value, jax.core.Tracer) and self._copies.number(value) is None:
             self.outs.append(value)
             return only_leaf
         return self.of(value)
 
     def of(self, value: Any) -> Build:
         """How to make a value."""
-        number = self._twins.number(value)
+        number = self._copies.number(value)
         if number is not None:
             return lambda call: call.owners[number]
         if isinstance(value, np.ndarray | np.generic) and is_dynamic(value):
@@ -144,7 +144,7 @@ class Results:
         if isinstance(value, types.MethodType):
             owner, function = self.of(value.__self__), value.__func__
             return lambda call: method(function, owner(call))
-        if kind is RefTwin:
+        if kind is RefCopy:
             return self._reference(value)
         filler = self._filler(value)
         if filler is None:
@@ -164,7 +164,7 @@ class Results:
         empty, fill = filler(value)
         return build
 
-    def _reference(self, value: RefTwin) -> Build:
+    def _reference(self, value: RefCopy) -> Build:
         number, held = len(self._known), self.of(value.value)
 
         def build(call: Call) -> Any:
@@ -183,7 +183,7 @@ class Results:
             return self._entries
         if kind is set:
             return self._elements
-        return self._attributes if is_twinned(kind) else None
+        return self._attributes if is_copied(kind) else None
 
     def _items(self, value: Any) -> Any:
         parts = [self.of(part) for part in value]
@@ -228,18 +228,18 @@ class Results:
     # -- changes ----------------------------------------------------------------------------------
 
     def writes(self, scope: Scope) -> list[Write]:
-        found = [self._write(change, scope) for change in self._twins.changes()]
+        found = [self._write(change, scope) for change in self._copies.changes()]
         for write in found:
             write.function = self._function
         return found
 
     def _write(self, change: Change, scope: Scope) -> Write:
-        if isinstance(change.target, Place):
+        if isinstance(change.target, OuterSlot):
             place = change.target
-            slot = self._twins.slot(place)
+            slot = self._copies.slot(place)
             entry = self._entry(slot, change.before is not EMPTY, change.after, scope)
             return Write(place, [(None, *entry)], [], None)
-        copy = self._twins.copies[change.target]
+        copy = self._copies.made[change.target]
         before, after = change.before, change.after
         if isinstance(after, list):
             if len(before) != len(after):
@@ -252,7 +252,7 @@ class Results:
         if not isinstance(after, dict):
             self._refuse_half_done(copy, scope)
             return Write(change.target, [], [], after)
-        if isinstance(copy, dict) and any(self._twins.number(key) is not None for key in after):
+        if isinstance(copy, dict) and any(self._copies.number(key) is not None for key in after):
             self._refuse_half_done(copy, scope)
             return Write(
                 change.target, [], [], [(self.of(k), self.of(v)) for k, v in after.items()]
@@ -352,7 +352,7 @@ class Results:
 class Write:
     """A change of one object or name, done again on every call."""
 
-    target: int | Place
+    target: int | OuterSlot
     #: key, how to make the value, whether it is there (an output, when that depends on a failure)
     entries: list[tuple[Any, Build, Build | None]]
     gone: list[Any]
@@ -368,7 +368,7 @@ class Write:
             for key, build, flag in self.entries
             if flag is None or bool(flag(call))
         ]
-        if isinstance(self.target, Place):
+        if isinstance(self.target, OuterSlot):
             place = self.target
             return lambda: _bind(place, values)
         owner = call.owners[self.target]
@@ -390,7 +390,7 @@ class Write:
         try:
             return outside(value)
         except StagingError:
-            name = self.target.name if isinstance(self.target, Place) else key
+            name = self.target.name if isinstance(self.target, OuterSlot) else key
             site = assigned(self.function, name)
             label = sites.target(site) or ("an object" if name is None else f"`{name}`")
             return outside(value, label, site)
@@ -413,7 +413,7 @@ def outside(value: Any, label: str = "an object", site: Site | None = None) -> A
     return value
 
 
-def _bind(place: Place, values: list[tuple[Any, Any]]) -> None:
+def _bind(place: OuterSlot, values: list[tuple[Any, Any]]) -> None:
     for _, value in values:
         place.set(value)
 

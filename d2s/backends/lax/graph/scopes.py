@@ -126,7 +126,7 @@ class _Stack(threading.local):
         #: what is known of loops in the graph that is being built (see `memory`)
         self.memories: dict[Any, Any] | None = None
         #: what the function being traced works on instead of what is outside
-        self.twins: Any = None
+        self.copies: Any = None
 
 
 _stack = _Stack()
@@ -303,7 +303,7 @@ def set_aside(exact: bool) -> Iterator[None]:
     memories, _stack.memories = _stack.memories, {}
     _stack.scopes, _stack.watches, _stack.loops, _stack.exact = [], [], 0, exact
     try:
-        with with_twins(None):
+        with with_copies(None):
             yield
     finally:
         _stack.scopes, _stack.watches, _stack.loops, _stack.exact = before
@@ -315,18 +315,18 @@ def held() -> dict[str, Any]:
     return vars(_stack)
 
 
-def twins() -> Any:
+def copies() -> Any:
     """The copies that the function being traced works on, in place of what is outside."""
-    return _stack.twins
+    return _stack.copies
 
 
 @contextmanager
-def with_twins(twins: Any) -> Iterator[None]:
-    before, _stack.twins = _stack.twins, twins
+def with_copies(copies: Any) -> Iterator[None]:
+    before, _stack.copies = _stack.copies, copies
     try:
         yield
     finally:
-        _stack.twins = before
+        _stack.copies = before
 
 
 def begin() -> None:

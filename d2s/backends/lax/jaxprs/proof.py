@@ -22,7 +22,7 @@ Range = tuple[int, int]
 _CALLS = frozenset({"jit", "pjit", "closed_call", "custom_jvp_call", "custom_vjp_call"})
 
 
-class Refused(Error):
+class NotRolled(Error):
     """Why a loop is not rolled."""
 
     code = "D2S044"
@@ -65,7 +65,7 @@ def follow(jaxpr: Any, known: dict[Any, Range | None]) -> dict[Any, Range | None
             else:
                 made = RULES[name](*spans) if name in RULES else results[n] if results else None
                 if made is None or not (made[0] >= -(2**31) and made[1] < 2**31):
-                    raise Refused("what is computed from the index may leave its range")
+                    raise NotRolled("what is computed from the index may leave its range")
                 ranges[out] = made
     return ranges
 
@@ -91,7 +91,7 @@ def _narrow(equation: Any, ranges: dict[Any, Range | None]) -> None:
         return
     info = np.iinfo(np.dtype(dtype))
     if span[0] < int(info.min) or span[1] > int(info.max):
-        raise Refused(f"the index does not fit into {np.dtype(dtype)}")
+        raise NotRolled(f"the index does not fit into {np.dtype(dtype)}")
 
 
 def _divides(equation: Any, own: list[bool], of: Callable[[Any], Range | None]) -> None:
@@ -106,7 +106,7 @@ def _divides(equation: Any, own: list[bool], of: Callable[[Any], Range | None]) 
     if isinstance(divisor, Literal) and span is None:
         span = (1, 1) if np.all(np.asarray(divisor.val) != 0) else (0, 0)
     if span is None or span[0] <= 0 <= span[1]:
-        raise Refused("what is computed from the index may divide by zero")
+        raise NotRolled("what is computed from the index may divide by zero")
 
 
 _DIVISIONS = ("floor_divide", "remainder", "divmod", "true_divide", "fmod")
@@ -134,7 +134,7 @@ def _inner(equation: Any) -> list[tuple[Any, Sequence[Any]]]:
     if name in _CALLS:
         return [(getattr(graph, "jaxpr", graph), given) for graph in graphs[:1]]
     if graphs:
-        raise Refused(f"the index goes into {name}")
+        raise NotRolled(f"the index goes into {name}")
     return []
 
 

@@ -88,10 +88,10 @@ def remembered(function: Any) -> Callable[..., Any] | None:
 
     def call(*args: Any, **kwargs: Any) -> Any:
         given = (*owner, *args, *kwargs.values())
-        twins = scopes.twins()
-        twin = next((v for v in given if twins and twins.number(v) is not None), None)
-        if twin is not None:
-            raise _refused(cache, f"would look for a {type(twin).__name__} that is another one")
+        copies = scopes.copies()
+        copy = next((v for v in given if copies and copies.number(v) is not None), None)
+        if copy is not None:
+            raise _refused(cache, f"would look for a {type(copy).__name__} that is another one")
         _asked.caches.append((cache, cache.cache_info().misses))
         result = cache(*owner, *args, **kwargs)
         if has_traced(given):

@@ -41,7 +41,7 @@ def _text(plain: Call, how: str) -> Call:
 def quoted(value: Any, how: str) -> Any:
     """A value inside an f-string, or a template, that d2s reads afterwards."""
     if reprs.speaks(value):
-        return reprs.Quote(value, how, scopes.root().quotes)
+        return reprs.ObjectQuote(value, how, scopes.root().quotes)
     value = texts.with_sizes(value)
     if not has_traced(value):
         return _CONVERSIONS[how](value)

@@ -29,7 +29,7 @@ from d2s.backends.lax.graph import sites
 from d2s.backends.lax.objects.attributes import attribute_names, getattr_raw
 from d2s.backends.lax.objects.keys import (
     Again,
-    Changing,
+    ChangingNumber,
     Contents,
     Itself,
     Node,
@@ -38,9 +38,9 @@ from d2s.backends.lax.objects.keys import (
     Static,
     exact_key,
 )
-from d2s.backends.lax.objects.marks import Constant, Donated, Wanted
+from d2s.backends.lax.objects.marks import Constant, Donated, FutureArray
 from d2s.backends.lax.objects.nnx import is_mark
-from d2s.backends.lax.objects.refs import REF, RefTwin
+from d2s.backends.lax.objects.refs import REF, RefCopy
 from d2s.backends.lax.objects.slots import EMPTY, own_dict, slot_names
 from d2s.errors import StagingError, a
 from d2s.libraries import is_library_class
@@ -82,7 +82,7 @@ class Taken:
                 self.key.append(ARRAY)
             else:
                 self.changing[len(self.key)] = value
-                self.key.append(Changing(number))
+                self.key.append(ChangingNumber(number))
             return
         how = _HOW.get(kind)
         if how is None:
@@ -118,7 +118,7 @@ class Taken:
     def _ref(self, value: Any, given: bool) -> None:
         """A reference of JAX's: what it holds is an input, and an output where it is written."""
         if self._owner(value):
-            self.key.append(Node(RefTwin, ("value",)))
+            self.key.append(Node(RefCopy, ("value",)))
             self.take(value[...], True)
 
     def _struct(self, value: Any, given: bool) -> None:
@@ -254,7 +254,7 @@ class Taken:
             self._dict(value, given)
 
     def _frozenset(self, value: Any, given: bool) -> None:
-        if not any(is_twinned(type(item)) for item in value):
+        if not any(is_copied(type(item)) for item in value):
             self._opaque(value, given)
         elif self._owner(value):
             self.key.append(Node(frozenset, Pairs(len(value))))
@@ -270,8 +270,8 @@ class Taken:
         if not self._owner(value):
             return
         keys = list(value)
-        by_identity = any(is_twinned(type(key)) for key in keys)
-        if by_identity:  # objects as keys have twins as well
+        by_identity = any(is_copied(type(key)) for key in keys)
+        if by_identity:  # objects as keys have copies as well
             self.key.append(Node(type(value), Pairs(len(keys))))
         else:
             self.key.append(Node(type(value), keys, tuple(map(exact_key, keys))))
@@ -285,7 +285,7 @@ class Taken:
     def _set(self, value: Any, given: bool) -> None:
         if not self._owner(value):
             return
-        if any(is_twinned(type(item)) for item in value):
+        if any(is_copied(type(item)) for item in value):
             self.key.append(Node(set, Pairs(len(value))))
             for item in value:
                 self.take(item, False)
@@ -301,7 +301,7 @@ class Taken:
 
     def _method(self, value: Any, given: bool) -> None:
         self.key.append(Node(type(value), value.__func__, id(value.__func__)))
-        self.take(value.__self__, given and not is_twinned(type(value.__self__)))
+        self.take(value.__self__, given and not is_copied(type(value.__self__)))
 
     def _partial(self, value: Any, given: bool) -> None:
         self.key.append(Node(functools.partial, None))
@@ -310,7 +310,7 @@ class Taken:
 
     def _static_function(self, value: Any, given: bool) -> None:
         self.key.append(Node(type(value), value, id(value)))
-        for part in value.bound:  # inside the graph it is called with their twins
+        for part in value.bound:  # inside the graph it is called with their copies
             self.take(part, False)
 
     def _frozen(self, value: Any, given: bool) -> None:
@@ -362,7 +362,7 @@ class Taken:
             self.take(part, False)
 
 
-def is_twinned(kind: Any) -> bool:
+def is_copied(kind: Any) -> bool:
     known = _TWINNED.get(kind)
     if known is None:
         known = _TWINNED[kind] = _can_be_made(kind)
@@ -450,7 +450,7 @@ def _how(kind: Any, value: Any) -> Any:
         jax.ShapeDtypeStruct: Taken._struct,
         Constant: Taken._constant,
         Donated: Taken._donated,
-        Wanted: Taken._wanted,
+        FutureArray: Taken._wanted,
         Spec: Taken._specification,
     }
     if kind in exactly:
@@ -472,7 +472,7 @@ def _how(kind: Any, value: Any) -> Any:
         return Taken._own_tuple
     if not is_pytree and _is_own_container(kind):
         return Taken._own_container
-    if not is_twinned(kind):
+    if not is_copied(kind):
         return Taken._pytree if is_pytree else Taken._opaque
     params = getattr(kind, "__dataclass_params__", None)
     if params is not None and params.frozen:

@@ -70,7 +70,7 @@ class Number(Static):
     __slots__ = ()
 
 
-class Changing(Token):
+class ChangingNumber(Token):
     """A number that did change: a leaf, after all others."""
 
     __slots__ = ()

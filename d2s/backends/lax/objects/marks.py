@@ -26,7 +26,7 @@ class Donated:
         self.value = value
 
 
-class Wanted:
+class FutureArray:
     """Stands for an array that an object will hold, where a graph is looked at and not run."""
 
     __slots__ = ("value",)

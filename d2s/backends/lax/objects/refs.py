@@ -20,7 +20,7 @@ from d2s.errors import StagingError
 REF: Any = jax.Ref
 
 
-class RefTwin:
+class RefCopy:
     """Stands for a reference while a graph is built."""
 
     def __init__(self, value: Any) -> None:
@@ -72,7 +72,7 @@ class RefTwin:
 
 
 # to all of d2s it is an object of JAX's, which has attributes and can be made anew
-RefTwin.__module__, RefTwin.__qualname__, RefTwin.__name__ = "jax", "Ref", "Ref"
+RefCopy.__module__, RefCopy.__qualname__, RefCopy.__name__ = "jax", "Ref", "Ref"
 
 
 def refused(what: str, fix: str) -> StagingError:
@@ -83,7 +83,7 @@ def refused(what: str, fix: str) -> StagingError:
 
 def call_for(function: Any) -> Callable[..., Any] | None:
     """What does it to references of a graph; None for functions of another kind."""
-    if scopes.twins() is None:
+    if scopes.copies() is None:
         return None
     if function is jax.new_ref:
         return _new
@@ -93,16 +93,16 @@ def call_for(function: Any) -> Callable[..., Any] | None:
 def _new(value: Any, **options: Any) -> Any:
     if any(option is not None for option in options.values()):
         raise refused("a jax.Ref with a memory space or a kind is made", "jax.new_ref(value)")
-    return RefTwin(jnp.asarray(value))
+    return RefCopy(jnp.asarray(value))
 
 
 def _frozen(ref: Any) -> Any:
-    return ref.value if type(ref) is RefTwin else jax.freeze(ref)
+    return ref.value if type(ref) is RefCopy else jax.freeze(ref)
 
 
 def refuse_handed_on(function: Any, args: tuple[Any, ...]) -> None:
     """Code that is not converted would have to be JAX's, and knows only JAX's references."""
-    if call_for(function) is None and any(type(arg) is RefTwin for arg in args):
+    if call_for(function) is None and any(type(arg) is RefCopy for arg in args):
         name = getattr(function, "__name__", type(function).__name__)
         ref = next(filter(None, map(sites.name_of, args)), "")
         raise refused(
@@ -113,8 +113,8 @@ def refuse_handed_on(function: Any, args: tuple[Any, ...]) -> None:
 
 
 def refuse_real(ref: Any) -> None:
-    """A reference from outside that has no twin is changed behind the back of the graph."""
-    if scopes.twins() is not None and type(ref) is REF:
+    """A reference from outside that has no copy is changed behind the back of the graph."""
+    if scopes.copies() is not None and type(ref) is REF:
         raise refused(
             f"{sites.target(sites.where()) or 'a reference'}, a jax.Ref, is used that belongs to a "
             "class, a module, or to code that is not converted",

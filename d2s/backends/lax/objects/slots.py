@@ -114,7 +114,7 @@ def cell_contents(cell: types.CellType) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class OuterSlot:
     """A global name of a module, a cell (which has no name), or the defaults of a function."""
 
     owner: Any

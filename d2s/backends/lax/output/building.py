@@ -14,7 +14,7 @@ import numpy as np
 
 from d2s.backends.lax.failures import failing, texts
 from d2s.backends.lax.graph import scopes, sites
-from d2s.backends.lax.output.host import Record
+from d2s.backends.lax.output.host import PrintRecord
 from d2s.backends.lax.output.operation import tell
 from d2s.backends.lax.private import (
     BatchTrace,
@@ -51,13 +51,13 @@ class Printer:
         return tuple(n for t in found for n, known in enumerate(self._vmaps) if known is t)
 
 
-class _Here(threading.local):
+class _Printing(threading.local):
     printer: Printer | None = None
     #: where prints are left out, the lines that would print
     left_out: list[Site] | None = None
 
 
-here = _Here()
+here = _Printing()
 
 
 @contextmanager
@@ -176,7 +176,7 @@ def emit(text: Any, file: Any, flush: bool) -> None:
     text = texts.taken(text, values)
     weak = [bool(getattr(jax.typeof(value), "weak_type", False)) for value in values]
     looks = list(zip(texts.are_numbers(values), weak, strict=True))
-    record = Record(text, looks, groups, file, flush)
+    record = PrintRecord(text, looks, groups, file, flush)
     tell.bind(printer.ticket, _reached(printer), *values, host=record, lanes=())
 
 
@@ -193,7 +193,7 @@ def separated(function: Callable[..., Any]) -> Callable[..., Any]:
         before = printer.with_lanes
         result = function(*args, **kwargs)
         if printer.with_lanes != before:
-            mark = Record(None, [], printer.groups(), None, False)
+            mark = PrintRecord(None, [], printer.groups(), None, False)
             tell.bind(printer.ticket, _reached(printer), host=mark, lanes=())
         return result
 

@@ -13,8 +13,8 @@ from d2s.backends.lax.failures import texts
 
 
 @dataclass(frozen=True)
-class Entry:
-    record: Record
+class LogEntry:
+    record: PrintRecord
     lanes: tuple[int, ...]
     reached: Any
     values: tuple[Any, ...]
@@ -38,10 +38,10 @@ class Log:
 
     def __init__(self, owner: Any = None) -> None:
         self.owner = owner
-        self.entries: list[Entry] = []
+        self.entries: list[LogEntry] = []
         self.error: BaseException | None = None
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: LogEntry) -> None:
         if entry.lanes or self.entries or not (self.owner is None or self.owner.is_final):
             self.entries.append(entry)
         elif self.error is None:
@@ -61,7 +61,7 @@ logs: dict[int, Log] = {}
 tickets = itertools.count(1)
 
 
-class Record:
+class PrintRecord:
     """One `print` of the program; `text` is None for a mark that ends a group of lanes."""
 
     results = 0
@@ -82,7 +82,7 @@ class Record:
     def __call__(self, lanes: tuple[int, ...], ticket: Any, reached: Any, *values: Any) -> Any:
         log = logs.get(int(ticket))
         if log is not None:
-            log.add(Entry(self, lanes, reached, values))
+            log.add(LogEntry(self, lanes, reached, values))
         return ()
 
     def write(self, values: list[Any]) -> None:
@@ -94,7 +94,7 @@ class Record:
         print(text, end="", file=file, flush=self.flush)
 
 
-def _write(log: list[Entry], lane: tuple[int, ...] = ()) -> None:
+def _write(log: list[LogEntry], lane: tuple[int, ...] = ()) -> None:
     """What one lane has printed; the lanes of a vmap inside it one after the other."""
     depth, rest = len(lane), log
     while rest:
@@ -115,7 +115,7 @@ def _write(log: list[Entry], lane: tuple[int, ...] = ()) -> None:
         rest = rest[len(inner) :]
 
 
-class _Open:
+class _OpenTicket:
     """A ticket for a call inside somebody else's graph."""
 
     results = 1
@@ -136,4 +136,4 @@ class _Close:
         return ()
 
 
-OPEN, CLOSE = _Open(), _Close()
+OPEN, CLOSE = _OpenTicket(), _Close()

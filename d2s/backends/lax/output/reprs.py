@@ -185,7 +185,7 @@ def _field(value: Any, how: str) -> Any:
     return value if isinstance(value, Text) and how == "s" else texts.of(value, how)
 
 
-class Quote(texts.Quote):
+class ObjectQuote(texts.Quote):
     """An object inside an f-string, which is asked for its text when it is formatted."""
 
     def __format__(self, spec: str) -> str:
@@ -195,10 +195,10 @@ class Quote(texts.Quote):
         return format(texts.Quote(shown, self.how, self.known), spec)
 
     def __str__(self) -> str:
-        return format(Quote(self.value, "s", self.known), "")
+        return format(ObjectQuote(self.value, "s", self.known), "")
 
     def __repr__(self) -> str:
-        return format(Quote(self.value, "r", self.known), "")
+        return format(ObjectQuote(self.value, "r", self.known), "")
 
 
 _PLAIN: dict[str, Callable[[Any, str], str]] = {

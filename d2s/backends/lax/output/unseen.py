@@ -20,7 +20,7 @@ from d2s.libraries import is_library_file
 _DEBUGGERS = frozenset({"pdb", "bdb", "cmd", "code", "ipdb", "pudb", "IPython"})
 
 
-class _Here(threading.local):
+class _UnseenOutput(threading.local):
     """What this thread is doing."""
 
     graphs = 0
@@ -46,7 +46,7 @@ class _Watched:
         return getattr(self.stream, name)
 
 
-_here = _Here()
+_here = _UnseenOutput()
 _lock = threading.Lock()
 _watching: list[_Watched] = []
 

@@ -13,7 +13,7 @@ import types
 from collections.abc import Iterable, Set
 from typing import Any
 
-from d2s.backends.lax.objects.slots import Elsewhere, Place
+from d2s.backends.lax.objects.slots import Elsewhere, OuterSlot
 from d2s.backends.lax.reach.mentions import attribute_names_of, users_modules
 from d2s.backends.lax.reach.opaque import is_elsewhere
 from d2s.backends.lax.reach.walk import ATOMS, Walk, held_by, is_data, places_of
@@ -30,7 +30,7 @@ class Reach:
 
     def __init__(self, function: types.FunctionType) -> None:
         #: replaced as a whole, never changed: other threads may be looking at them
-        self.places: tuple[Place, ...] = ()
+        self.places: tuple[OuterSlot, ...] = ()
         self.pins: Set[int] = frozenset()
         self._lock = threading.RLock()
         self.pinned: dict[int, Any] = {}
@@ -52,7 +52,7 @@ class Reach:
         self._asked: set[str] = set()
         self._names_as_is: set[str] = set()
         #: global names that were asked for by a text, and whether they were written
-        self._named: dict[tuple[int, str], tuple[Place, bool]] = {}
+        self._named: dict[tuple[int, str], tuple[OuterSlot, bool]] = {}
         #: modules that were found while a graph was built
         self._modules: dict[int, types.ModuleType] = {}
 
@@ -94,7 +94,7 @@ class Reach:
         grow = self._pinned_places, self.pinned, self._names_as_is, self._modules, self._makes
         return tuple(map(len, grow))
 
-    def label(self, place: Place) -> str:
+    def label(self, place: OuterSlot) -> str:
         """What a user calls a place."""
         if isinstance(place.owner, types.FunctionType):
             return f"the defaults of {place.owner.__qualname__}"
@@ -119,12 +119,12 @@ class Reach:
         with self._lock:
             known = self._named.get((id(space), name))
             if known is None or (written and not known[1]):
-                self._named[id(space), name] = Place(space, name), written
+                self._named[id(space), name] = OuterSlot(space, name), written
                 return self.explore()
         return False
 
     def sees_names(self, space: dict[str, Any], names: Iterable[str]) -> bool:
-        """Global names are read as they are outside; whether one of them has a twin."""
+        """Global names are read as they are outside; whether one of them has a copy."""
         with self._lock:
             self.pin_names(space, names)
             return self.explore()
@@ -144,7 +144,7 @@ class Reach:
         return [module for module in self._modules.values() if not is_library_module(module)]
 
     def meets_as_is(self, function: types.FunctionType) -> bool:
-        """A function turned out to run as it is; whether it sees something that has a twin."""
+        """A function turned out to run as it is; whether it sees something that has a copy."""
         if id(function) in self._as_is:
             return False
         self._met[id(function)] = self._as_is[id(function)] = function
@@ -216,9 +216,9 @@ class Reach:
         """Let global names of a module be read as they are."""
         for name in names:
             if not isinstance(space.get(name), types.FunctionType):
-                self._pin_place(Place(space, name))
+                self._pin_place(OuterSlot(space, name))
 
-    def _pin_place(self, place: Place) -> None:
+    def _pin_place(self, place: OuterSlot) -> None:
         key = id(place.owner), place.name
         if key not in self._pinned_places:
             self._pinned_places.add(key)
@@ -244,7 +244,7 @@ class Reach:
             if isinstance(value, (*ATOMS, types.ModuleType)) or id(value) in self.pinned:
                 continue
             if isinstance(value, type | types.FunctionType | StaticFunction):
-                continue  # they have no twins
+                continue  # they have no copies
             if weakly:
                 if id(value) in self._weakly:
                     continue

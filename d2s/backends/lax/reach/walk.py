@@ -18,7 +18,7 @@ from d2s.backends.lax.objects.slots import (
     EMPTY,
     OF_PYTHON,
     Elsewhere,
-    Place,
+    OuterSlot,
     cell_contents,
     own_dict,
     slot_names,
@@ -76,10 +76,10 @@ def users_functions(values: Iterable[Any], wrapped: bool = False) -> list[types.
     return found
 
 
-def places_of(function: types.FunctionType) -> list[Place]:
+def places_of(function: types.FunctionType) -> list[OuterSlot]:
     space = function.__globals__
-    found = [Place(space, name) for name in global_names(function.__code__)]
-    return [*found, *(Place(cell, None) for cell in function.__closure__ or ())]
+    found = [OuterSlot(space, name) for name in global_names(function.__code__)]
+    return [*found, *(OuterSlot(cell, None) for cell in function.__closure__ or ())]
 
 
 @functools.lru_cache(maxsize=4096)
@@ -124,7 +124,7 @@ def held_by(value: Any) -> list[Any]:
     return held + [getattr(value, n) for n in slot_names(kind) if hasattr(value, n)]
 
 
-class Reach(Protocol):
+class ReachListener(Protocol):
     """Who is told what the walk finds (`reach.Reach`)."""
 
     classes: dict[int, type]
@@ -142,9 +142,9 @@ class Reach(Protocol):
 class Walk:
     """One look at everything that may be called or read."""
 
-    def __init__(self, reach: Reach) -> None:
+    def __init__(self, reach: ReachListener) -> None:
         self.reach = reach
-        self.places: list[Place] = []
+        self.places: list[OuterSlot] = []
         self.methods: list[types.FunctionType] = []
         self._seen: dict[int, Any] = {}
 
@@ -203,7 +203,7 @@ class Walk:
         return inner
 
     def _keep_whole(self, value: Any) -> None:
-        """What is in something that has no twin is seen there as it is."""
+        """What is in something that has no copy is seen there as it is."""
         if stays_whole(value):
             for held in held_by(value):
                 self.reach.pin(held)
@@ -233,7 +233,7 @@ class Walk:
         defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
         reached: list[Any] = list(defaults)
         if any(is_data(value) and not isinstance(value, ATOMS) for value in defaults):
-            self.places.append(Place(function, "__defaults__"))
+            self.places.append(OuterSlot(function, "__defaults__"))
         for place in places_of(function):
             value = place.get()
             reached.append(value)
@@ -318,7 +318,7 @@ def is_data(value: Any) -> bool:
     return not type(value).__module__.startswith("d2s.")
 
 
-def _is_written_cell(place: Place, function: types.FunctionType) -> bool:
+def _is_written_cell(place: OuterSlot, function: types.FunctionType) -> bool:
     """Whether a function, or one inside it, binds a variable of a function around."""
     if place.name is not None:
         return False

@@ -309,7 +309,7 @@ def trace(
             origins.made(value, kind.kind)
         with aliases.piece() as spent:
             begin(inputs)
-            outs = in_piece(*inputs)
+            outs = in_region(*inputs)
             aliases.check_views(outs)
             assert region is not None
             region.spent = [array for array, _ in spent.values() if _outer(array) is not None]
@@ -318,7 +318,7 @@ def trace(
             region.spent_inputs = [n for n, one in enumerate(inputs) if id(one) in spent]
         return outs
 
-    def in_piece(*inputs: Any) -> list[Any]:
+    def in_region(*inputs: Any) -> list[Any]:
         nonlocal region
         scope = Scope(failures(), watch, observed)
         if with_code:
@@ -422,7 +422,7 @@ def _calls_itself() -> bool:
 
 def _refuse_outside(slot: Slot, block: Any) -> None:
     """What lives beside a static function must never hold a value of its graph."""
-    stray = scopes.twins() is not None and scopes.twins().is_stray(slot)
+    stray = scopes.copies() is not None and scopes.copies().is_stray(slot)
     for watch in scopes.watches():
         if watch.outside and (stray or watch.knows(slot.owner)):
             label = f"the global name `{slot.key}`" if stray else watch.label(slot.owner)

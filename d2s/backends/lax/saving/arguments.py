@@ -36,7 +36,7 @@ class Arguments:
     def __init__(self, tree: Json) -> None:
         #: of each input of the graph its name, or None for state
         self.order = [str(e[1]) if e[0] == "given" else None for e in tree["inputs"]]
-        self._leaves = [Wanted(*entry[1:]) for entry in tree["inputs"] if entry[0] == "given"]
+        self._leaves = [ExpectedLeaf(*entry[1:]) for entry in tree["inputs"] if entry[0] == "given"]
         #: named dimensions: the leaf and the axis that tell their sizes
         self._named = {
             size: (n, axis)
@@ -163,7 +163,7 @@ def _label(name: str, part: int | str | None) -> str:
     return name if part is None else f"{name}[{part}]" if isinstance(part, int) else part
 
 
-class Wanted:
+class ExpectedLeaf:
     """An array or a number, of an argument or of the state."""
 
     fix = _LIKE_THOSE
@@ -216,7 +216,7 @@ _KINDS: dict[type, Any] = {
 
 
 class _Taken:
-    def __init__(self, leaves: list[Wanted]) -> None:
+    def __init__(self, leaves: list[ExpectedLeaf]) -> None:
         self._known = leaves
         self.leaves: list[Any] = [None] * len(leaves)
         self.owners: dict[int, Any] = {}

@@ -23,8 +23,8 @@ from d2s.backends.lax.saving.symbols import Symbols, explained
 from d2s.backends.lax.saving.tensors import packed
 from d2s.backends.lax.saving.traced import (
     Exporter,
-    Graph,
     State,
+    TracedGraph,
     is_given,
     is_weak,
     refuse_callbacks,
@@ -61,7 +61,7 @@ class _Method:
     slots: list[tuple[str, int | str | None]]
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
-    graph: Graph | None = None
+    graph: TracedGraph | None = None
     changes: Changes | None = None
     #: the types of its result
     kinds: list[Any] | None = None
@@ -240,8 +240,8 @@ def _adjust(method: _Method, methods: Sequence[_Method], state: State) -> bool:
     method.changes = Changes(graph, state, method.name)
     state.changing |= method.changes.numbers
     again = False
-    for position, spot in graph.walk.numbers.items():
-        if graph.locate(spot) in state.changing and position not in method.exporter.changing:
+    for position, slot in graph.walk.numbers.items():
+        if graph.locate(slot) in state.changing and position not in method.exporter.changing:
             method.exporter.changing.add(position)
             again = True
     if again:
@@ -333,23 +333,23 @@ def _serialized(exported: jax.export.Exported, vjp_order: int) -> bytes:
 
 
 def _tree(
-    method: _Method, graph: Graph, changes: Changes, state: State, constants: list[str]
+    method: _Method, graph: TracedGraph, changes: Changes, state: State, constants: list[str]
 ) -> Json:
     """What the loader needs to know of a graph."""
     inputs: list[Json] = []
     leaves: dict[int, int] = {}
     every = [n for n in range(len(graph.walk.leaves)) if n not in graph.fixed]
-    for n, leaf, kind, spot in zip(
-        every, graph.leaves, graph.jaxpr.in_avals, graph.spots, strict=True
+    for n, leaf, kind, slot in zip(
+        every, graph.leaves, graph.jaxpr.in_avals, graph.slots, strict=True
     ):
-        if is_given(spot):
+        if is_given(slot):
             number = type(leaf).__name__ if type(leaf) in (int, float, complex) else None
             leaves[n] = len(leaves)
             inputs.append(
-                ["given", spot.label, str(kind.dtype), list(map(str, kind.shape)), number]
+                ["given", slot.label, str(kind.dtype), list(map(str, kind.shape)), number]
             )
         else:
-            inputs.append(["state", state.names[graph.locate(spot)]])
+            inputs.append(["state", state.names[graph.locate(slot)]])
 
     def numbered(tree: Json) -> Json:
         if tree[0] != "leaf":

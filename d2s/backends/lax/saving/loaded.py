@@ -20,7 +20,7 @@ from d2s.backends.lax.function.results import outside
 from d2s.backends.lax.graph import scopes
 from d2s.backends.lax.graph.sites import here
 from d2s.backends.lax.saving import exceptions, outcomes
-from d2s.backends.lax.saving.arguments import Arguments, Wanted, spec_of
+from d2s.backends.lax.saving.arguments import Arguments, ExpectedLeaf, spec_of
 from d2s.backends.lax.saving.gradients import Differentiable
 from d2s.backends.lax.saving.outcomes import Ended
 from d2s.errors import Error, hide_own_frames
@@ -181,8 +181,8 @@ class Method:
         try:
             call = self._ended(owner.state, args, kwargs)
             if self._writes:
-                twins = scopes.twins()
-                inside = twins is not None and twins.number(owner.state) is not None
+                copies = scopes.copies()
+                inside = copies is not None and copies.number(owner.state) is not None
                 new = {name: value(call) for name, value in self._writes}
                 if not inside:
                     new = {name: outside(value, f"`{name}`") for name, value in new.items()}
@@ -378,7 +378,7 @@ class Method:
         return f"{self.__qualname__}({', '.join(f'{n}: {s}' for n, s in self.spec.items())}){known}"
 
 
-class _Held(Wanted):
+class _Held(ExpectedLeaf):
     """An array or a number of the state."""
 
     fix = "a value of that type and shape"

@@ -1,6 +1,6 @@
 """Where the leaves of a graph are: the key of a graph, read again with names.
 
-A key is a flat tuple of tokens; this walks over it as `twins` does, but what it makes are places.
+A key is a flat tuple of tokens; this walks over it as `copies` does, but what it makes are places.
 Each leaf belongs to a *holder*, the mutable object that it would be written into, and has a path
 for people.
 """
@@ -18,7 +18,7 @@ import jax
 
 from d2s.backends.lax.objects.keys import (
     Again,
-    Changing,
+    ChangingNumber,
     Contents,
     Itself,
     Node,
@@ -32,7 +32,7 @@ from d2s.static import StaticFunction
 
 
 @dataclass(frozen=True)
-class Spot:
+class SlotPath:
     """A place: under which root, in which mutable object, and the way there for people."""
 
     root: Any
@@ -42,11 +42,11 @@ class Spot:
     inside: tuple[Any, ...]
     label: str
 
-    def part(self, key: Any) -> Spot:
-        return Spot(self.root, self.holder, (*self.inside, key), _joined(self.label, key))
+    def part(self, key: Any) -> SlotPath:
+        return SlotPath(self.root, self.holder, (*self.inside, key), _joined(self.label, key))
 
-    def within(self, owner: int) -> Spot:
-        return Spot(self.root, owner, (), self.label)
+    def within(self, owner: int) -> SlotPath:
+        return SlotPath(self.root, owner, (), self.label)
 
 
 def _joined(label: str, key: Any) -> str:
@@ -54,19 +54,19 @@ def _joined(label: str, key: Any) -> str:
 
 
 @dataclass
-class Walk:
+class LeafPaths:
     """The places of all leaves, owners and numbers of a key."""
 
-    leaves: list[Spot] = field(default_factory=list)
-    changing: list[Spot] = field(default_factory=list)
-    owners: list[Spot] = field(default_factory=list)
+    leaves: list[SlotPath] = field(default_factory=list)
+    changing: list[SlotPath] = field(default_factory=list)
+    owners: list[SlotPath] = field(default_factory=list)
     #: Python numbers that are constants, by their positions in the key
-    numbers: dict[int, Spot] = field(default_factory=dict)
+    numbers: dict[int, SlotPath] = field(default_factory=dict)
     #: the description of each root, for matching arguments
     trees: list[Json] = field(default_factory=list)
 
 
-def walk(key: tuple[Any, ...], owners: Sequence[Any], roots: Sequence[Spot]) -> Walk:
+def walk(key: tuple[Any, ...], owners: Sequence[Any], roots: Sequence[SlotPath]) -> LeafPaths:
     """Read a key; `roots` are the places of its parts after arguments and keywords were opened."""
     reader = _Reader(key, owners)
     reader.run(roots)
@@ -96,93 +96,93 @@ class _Reader:
     def __init__(self, key: tuple[Any, ...], owners: Sequence[Any]) -> None:
         self._tokens: Iterator[tuple[int, Any]] = iter(enumerate(key))
         self._owners = owners
-        self.found = Walk()
+        self.found = LeafPaths()
 
-    def run(self, roots: Sequence[Spot]) -> None:
+    def run(self, roots: Sequence[SlotPath]) -> None:
         """The arguments, the names and the values of keywords, then the places outside."""
         places = iter(roots)
         for kind in ("arguments", "names", "values"):
             _, token = next(self._tokens)
             assert isinstance(token, Node) and token.kind is tuple, kind
             for _ in range(token.names):
-                spot = Spot(None, None, (), "") if kind == "names" else next(places)
-                tree = self._value(spot)
+                slot = SlotPath(None, None, (), "") if kind == "names" else next(places)
+                tree = self._value(slot)
                 if kind != "names":
                     self.found.trees.append(tree)
-        for spot in places:
-            self.found.trees.append(self._value(spot))
+        for slot in places:
+            self.found.trees.append(self._value(slot))
 
-    def _value(self, spot: Spot) -> Json:
+    def _value(self, slot: SlotPath) -> Json:
         position, token = next(self._tokens)
         kind = type(token)
         if kind is Again:
             return ["same", token.exact]
-        if kind is Changing:
-            self.found.changing.append(spot)
+        if kind is ChangingNumber:
+            self.found.changing.append(slot)
             return ["changing", len(self.found.changing) - 1]
         if kind is Contents:
-            self._own(spot)
-            return ["fixed", spot.label]
+            self._own(slot)
+            return ["fixed", slot.label]
         if isinstance(token, Static | Itself):
             if isinstance(token, Number):
-                self.found.numbers[position] = spot
-            return self._constant(token.value, spot)
+                self.found.numbers[position] = slot
+            return self._constant(token.value, slot)
         if isinstance(token, Node):
-            return self._node(token, spot)
-        self.found.leaves.append(spot)
+            return self._node(token, slot)
+        self.found.leaves.append(slot)
         return ["leaf", len(self.found.leaves) - 1]
 
-    def _constant(self, value: Any, spot: Spot) -> Json:
+    def _constant(self, value: Any, slot: SlotPath) -> Json:
         try:
             return ["constant", described(value)]
         except Exception:
-            return ["fixed", spot.label]
+            return ["fixed", slot.label]
 
-    def _own(self, spot: Spot) -> Spot:
-        self.found.owners.append(spot)
-        return spot.within(len(self.found.owners) - 1)
+    def _own(self, slot: SlotPath) -> SlotPath:
+        self.found.owners.append(slot)
+        return slot.within(len(self.found.owners) - 1)
 
-    def _parts(self, spot: Spot, keys: Sequence[Any]) -> list[Json]:
-        return [self._value(spot.part(key)) for key in keys]
+    def _parts(self, slot: SlotPath, keys: Sequence[Any]) -> list[Json]:
+        return [self._value(slot.part(key)) for key in keys]
 
-    def _node(self, node: Node, spot: Spot) -> Json:
+    def _node(self, node: Node, slot: SlotPath) -> Json:
         kind, names = node.kind, node.names
         if is_mark(kind):
-            return ["fixed", spot.label]
+            return ["fixed", slot.label]
         if isinstance(names, StaticFunction):
-            self._parts(spot, range(len(names.bound)))
+            self._parts(slot, range(len(names.bound)))
         elif kind is types.MethodType:
-            self._parts(spot, ["__self__"])
+            self._parts(slot, ["__self__"])
         elif kind is slice:
-            self._parts(spot, ["start", "stop", "step"])
+            self._parts(slot, ["start", "stop", "step"])
         elif kind is functools.partial:
-            self._parts(spot, ["func", "args", "keywords"])
+            self._parts(slot, ["func", "args", "keywords"])
         elif issubclass(kind, tuple) and isinstance(names, tuple):
-            self._parts(self._own(spot), [*range(names[0]), *names[1]])
+            self._parts(self._own(slot), [*range(names[0]), *names[1]])
         elif issubclass(kind, tuple):
             fields = list(getattr(kind, "_fields", ()))
-            parts = self._parts(spot, fields or range(names))
+            parts = self._parts(slot, fields or range(names))
             return ["tuple", fields and kind.__name__, fields, parts]
         elif isinstance(names, jax.tree_util.PyTreeDef):
-            own = self._own(spot)
+            own = self._own(slot)
             return self._record(kind, own, pytree_names(self._owners[own.holder or 0]))
         elif issubclass(kind, list | deque):
-            own = self._own(spot)
+            own = self._own(slot)
             count = names[0] if kind is deque else names
             parts = self._parts(own, range(count))
             if kind in (list, deque):
                 return ["list", own.holder, kind.__name__, parts]
         elif kind in (set, frozenset):
-            own = self._own(spot)
+            own = self._own(slot)
             if isinstance(names, Pairs):
                 self._parts(own, range(names))
         elif issubclass(kind, dict):
-            return self._entries(kind, names, spot)
+            return self._entries(kind, names, slot)
         else:
-            return self._record(kind, self._own(spot), names)
-        return ["fixed", spot.label]
+            return self._record(kind, self._own(slot), names)
+        return ["fixed", slot.label]
 
-    def _record(self, kind: Any, own: Spot, names: Sequence[str]) -> Json:
+    def _record(self, kind: Any, own: SlotPath, names: Sequence[str]) -> Json:
         parts = self._parts(own, names)
         return [
             "record",
@@ -191,20 +191,20 @@ class _Reader:
             list(map(list, zip(names, parts, strict=True))),
         ]
 
-    def _entries(self, kind: Any, names: Any, spot: Spot) -> Json:
-        own = self._own(spot)
+    def _entries(self, kind: Any, names: Any, slot: SlotPath) -> Json:
+        own = self._own(slot)
         if kind is defaultdict:
             self._value(own.part("default_factory"))
         if isinstance(names, Pairs):
             for n in range(names):
                 self._value(own.part(n))
                 self._value(own.part(n))
-            return ["fixed", spot.label]
+            return ["fixed", slot.label]
         parts = self._parts(own, names)
         try:
             pairs = [[described(key), part] for key, part in zip(names, parts, strict=True)]
         except Exception:
-            return ["fixed", spot.label]
+            return ["fixed", slot.label]
         return ["dict", own.holder, kind.__name__, pairs]
 
 

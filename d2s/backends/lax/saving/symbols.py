@@ -21,7 +21,7 @@ from d2s.backends.lax.forms.trees import children
 from d2s.backends.lax.graph import sites
 from d2s.backends.lax.graph.sites import here
 from d2s.backends.lax.objects.attributes import set_raw
-from d2s.backends.lax.objects.marks import Wanted
+from d2s.backends.lax.objects.marks import FutureArray
 from d2s.backends.lax.private import SymbolicDimension
 from d2s.backends.lax.saving.writes import attributes
 from d2s.errors import Error, StagingError, a
@@ -71,7 +71,7 @@ class Symbols:
     def _filled(self, value: Any, made: dict[int, Any]) -> Any:
         """An object with arrays in the place of its specifications; it may contain itself."""
         if isinstance(value, Spec):
-            return Wanted(self._struct(value))
+            return FutureArray(self._struct(value))
         if id(value) in made:
             return made[id(value)]
         parts = attributes(value)

@@ -18,10 +18,10 @@ from d2s.backends.lax.function.compiled import Compiled
 from d2s.backends.lax.function.entries import Result, ResultInfo
 from d2s.backends.lax.function.results import Build, Write, all_leaves, only_leaf
 from d2s.backends.lax.graph.sites import here
-from d2s.backends.lax.objects.keys import Changing, Number
-from d2s.backends.lax.objects.slots import Place
+from d2s.backends.lax.objects.keys import ChangingNumber, Number
+from d2s.backends.lax.objects.slots import OuterSlot
 from d2s.backends.lax.output import printing
-from d2s.backends.lax.saving.paths import Spot, Walk, walk
+from d2s.backends.lax.saving.paths import LeafPaths, SlotPath, walk
 from d2s.errors import Site
 from d2s.files.trees import refusal
 from d2s.options.options import Options
@@ -33,9 +33,9 @@ ARGUMENT, KEYWORD = "argument", "keyword"
 Location = tuple[Any, ...]
 
 
-def is_given(spot: Spot) -> bool:
+def is_given(slot: SlotPath) -> bool:
     """Whether a call brings what is there; everything else is state."""
-    return spot.root[0] in (ARGUMENT, KEYWORD)
+    return slot.root[0] in (ARGUMENT, KEYWORD)
 
 
 @dataclass
@@ -43,17 +43,17 @@ class Locator:
     """Tells places apart across the methods of one object: by who holds them."""
 
     owners: Sequence[Any]
-    places: Sequence[Place]
+    places: Sequence[OuterSlot]
     function: Any
 
-    def __call__(self, spot: Spot) -> Location:
-        if spot.holder is not None:
-            return id(self.owners[spot.holder]), *spot.inside
-        kind, n = spot.root
+    def __call__(self, slot: SlotPath) -> Location:
+        if slot.holder is not None:
+            return id(self.owners[slot.holder]), *slot.inside
+        kind, n = slot.root
         if kind == "place":
             place = self.places[n]
-            return id(place.owner), place.name, "", *spot.inside
-        return id(self.function), n, "", *spot.inside
+            return id(place.owner), place.name, "", *slot.inside
+        return id(self.function), n, "", *slot.inside
 
 
 class State:
@@ -77,17 +77,17 @@ class State:
 
 
 @dataclass
-class Graph:
+class TracedGraph:
     """One trace: a jaxpr on leaves, and everything that is known about them."""
 
     jaxpr: Any
     #: the leaves in the order of the jaxpr: abstract ones for arguments, values for state
     leaves: list[Any]
     #: the places of those leaves
-    spots: list[Spot]
+    slots: list[SlotPath]
     #: numbers whose value turned out to be needed, which are constants of the graph
     fixed: dict[int, Any]
-    walk: Walk
+    walk: LeafPaths
     owners: Sequence[Any]
     locate: Locator
     build: Build
@@ -116,10 +116,10 @@ class Exporter(Compiled):
         #: numbers found in objects that are inputs, by their positions in the key
         self.changing: set[int] = set()
 
-    def graph(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Graph:
+    def graph(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> TracedGraph:
         """Build the graph for arguments like these."""
         with printing.dropped() as prints:
-            found: Graph = self.look(args, kwargs, self._use)
+            found: TracedGraph = self.look(args, kwargs, self._use)
         found.prints = prints
         return found
 
@@ -128,7 +128,7 @@ class Exporter(Compiled):
         for n in self.changing:
             if type(key[n]) is Number:
                 taken.changing[n] = key[n].value
-                key[n] = Changing(type(key[n].value))
+                key[n] = ChangingNumber(type(key[n].value))
         taken.leaves += [taken.changing[n] for n in sorted(taken.changing)]
         return tuple(key)
 
@@ -143,17 +143,17 @@ class Exporter(Compiled):
                 )
         return super()._by_value(entry, leaves, positions)
 
-    def _use(self, entry: Any, leaves: Sequence[Any]) -> Graph:
+    def _use(self, entry: Any, leaves: Sequence[Any]) -> TracedGraph:
         entry = getattr(entry, "_entry", entry)  # nothing is printed
         owners = tracing.owners
         found = walk(entry.key, owners, self._roots(entry))
         order = entry.fill(tuple(_Position(n) for n in range(len(leaves))))
-        spots = [found.leaves[n] for n, at in enumerate(order) if type(at) is _Position]
+        slots = [found.leaves[n] for n, at in enumerate(order) if type(at) is _Position]
         fixed = {n: at for n, at in enumerate(order) if type(at) is not _Position}
         locate = Locator(owners, entry.places, self.function)
         leaves = [
-            leaf if is_given(spot) else self.state.value(locate(spot), spot.label, leaf)
-            for spot, leaf in zip(spots, leaves, strict=True)
+            leaf if is_given(slot) else self.state.value(locate(slot), slot.label, leaf)
+            for slot, leaf in zip(slots, leaves, strict=True)
         ]
         seen: list[Any] = []
 
@@ -174,10 +174,10 @@ class Exporter(Compiled):
             outs, make = (list(result), all_leaves) if several else ([result], only_leaf)
             result = Result(outs, None, {}, ResultInfo(make, [], Failures(), set()))
         info = result.static
-        return Graph(
+        return TracedGraph(
             jaxpr=jaxpr,
             leaves=list(leaves),
-            spots=spots,
+            slots=slots,
             fixed=fixed,
             walk=found,
             owners=owners,
@@ -191,23 +191,25 @@ class Exporter(Compiled):
             quoted={n: len(result.payload[n]) for n in sorted(result.payload)},
         )
 
-    def _roots(self, entry: Any) -> list[Spot]:
+    def _roots(self, entry: Any) -> list[SlotPath]:
         """The places of arguments, keywords, and of names outside, in the order of the key."""
         count, names = entry.key[0].names, len(self.bound)
         parameters = list(inspect.signature(self.function).parameters)
-        roots: list[Spot] = []
+        roots: list[SlotPath] = []
         for n in range(count):
             name = parameters[min(n, len(parameters) - 1)]
             if n < names:
                 # what a method finds in its object goes by the names that it has there
-                roots.append(Spot(("bound", n), None, (), "" if n == 0 and names == 1 else name))
+                roots.append(
+                    SlotPath(("bound", n), None, (), "" if n == 0 and names == 1 else name)
+                )
             else:
-                roots.append(Spot((ARGUMENT, n - names), None, (), name))
+                roots.append(SlotPath((ARGUMENT, n - names), None, (), name))
         for name in self.given_names:
             bound = name in self.keywords
-            roots.append(Spot(("bound", name) if bound else (KEYWORD, name), None, (), name))
+            roots.append(SlotPath(("bound", name) if bound else (KEYWORD, name), None, (), name))
         for n, place in enumerate(entry.places):
-            roots.append(Spot(("place", n), None, (), place_name(place)))
+            roots.append(SlotPath(("place", n), None, (), place_name(place)))
         return roots
 
     def look(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], use: Any) -> Any:
@@ -219,14 +221,14 @@ class _Position(int):
     """Which leaf of the graph stands here."""
 
 
-def place_name(place: Place) -> str:
+def place_name(place: OuterSlot) -> str:
     """A name for people: of a global, a variable of a function around, or defaults."""
     if place.is_fixed:
         return f"{place.owner.__name__}.defaults"
     return place.name or "variable"
 
 
-def refuse_callbacks(graph: Graph, name: str) -> None:
+def refuse_callbacks(graph: TracedGraph, name: str) -> None:
     """Nobody answers a callback where only the file is."""
     if graph.failures.calls_back:
         raise refusal(

@@ -17,16 +17,16 @@ from d2s.backends.lax.forms.dtypes import NUMBERS, is_symbolic
 from d2s.backends.lax.function.results import Call, Write
 from d2s.backends.lax.graph.sites import here
 from d2s.backends.lax.objects.attributes import attribute_names, getattr_raw
-from d2s.backends.lax.objects.flatten import is_twinned
+from d2s.backends.lax.objects.flatten import is_copied
 from d2s.backends.lax.objects.keys import exact_key
-from d2s.backends.lax.objects.slots import Place
+from d2s.backends.lax.objects.slots import OuterSlot
 from d2s.backends.lax.saving.paths import pytree_names
-from d2s.backends.lax.saving.traced import Graph, Location, State, is_given
+from d2s.backends.lax.saving.traced import Location, State, TracedGraph, is_given
 from d2s.errors import a
 from d2s.files.trees import Json, NotDescribed, described, refusal
 
 
-class Out(int):
+class OutputNumber(int):
     """Stands for an output of the graph, by its position."""
 
     def __bool__(self) -> bool:
@@ -38,19 +38,22 @@ class Out(int):
         )
 
 
-class Owner(int):
+class OwnerNumber(int):
     """Stands for a mutable object that the call was given."""
 
 
-def outcome(graph: Graph) -> Call:
+def outcome(graph: TracedGraph) -> Call:
     """A call whose outputs are their positions."""
-    return Call([Out(n) for n in range(graph.count)], [Owner(n) for n in range(len(graph.owners))])
+    return Call(
+        [OutputNumber(n) for n in range(graph.count)],
+        [OwnerNumber(n) for n in range(len(graph.owners))],
+    )
 
 
 class Changes:
     """The writes of one graph: `state` from names to outputs or numbers, `given` as JSON."""
 
-    def __init__(self, graph: Graph, state: State, name: str) -> None:
+    def __init__(self, graph: TracedGraph, state: State, name: str) -> None:
         self._graph, self._state, self._name = graph, state, name
         self._call = outcome(graph)
         self.state: dict[str, Any] = {}
@@ -62,21 +65,21 @@ class Changes:
 
     def _add(self, write: Write) -> None:
         target = write.target
-        if isinstance(target, Place):
+        if isinstance(target, OuterSlot):
             location = id(target.owner), target.name, ""
             for _, build, _ in write.entries:
                 label = target.name or "variable"
                 self._pair(target.get(), build(self._call), location, label)
             return
-        spot = self._graph.walk.owners[target]
-        if is_given(spot):
+        slot = self._graph.walk.owners[target]
+        if is_given(slot):
             self.given.append(self._of_argument(write, target))
             return
         owner = self._graph.owners[target]
         if write.refill is not None or write.gone:
-            raise self._refusal(f"{spot.label or 'it'} gets another size, or other contents")
+            raise self._refusal(f"{slot.label or 'it'} gets another size, or other contents")
         for key, build, _ in write.entries:
-            label = f"{spot.label}.{key}" if spot.label else str(key)
+            label = f"{slot.label}.{key}" if slot.label else str(key)
             old = _entry(owner, key)
             if old is _MISSING:
                 raise self._refusal(f"{label} is new")
@@ -87,10 +90,10 @@ class Changes:
     def _pair(self, old: Any, new: Any, at: Location, label: str) -> None:
         """What was in a place beside what comes there."""
         name = self._state.names.get(at)
-        if isinstance(new, Owner):
+        if isinstance(new, OwnerNumber):
             if self._graph.owners[new] is not old:
                 raise self._refusal(f"{label} becomes another object")
-        elif isinstance(new, Out) or (type(new) in NUMBERS and name is not None):
+        elif isinstance(new, OutputNumber) or (type(new) in NUMBERS and name is not None):
             if name is not None:
                 self.state[name] = new
             elif type(old) in (int, float, complex):
@@ -185,7 +188,7 @@ def _parts(value: Any) -> dict[Any, Any] | None:
         return dict(enumerate(value))
     if isinstance(value, dict):
         return dict(value)
-    if isinstance(value, Out | Owner | jax.Array | np.ndarray) or value is None:
+    if isinstance(value, OutputNumber | OwnerNumber | jax.Array | np.ndarray) or value is None:
         return None
     if not jax.tree_util.all_leaves([value]):
         parts = jax.tree_util.tree_leaves(value, is_leaf=lambda v: v is not value)
@@ -205,33 +208,33 @@ def _is_equal(one: Any, other: Any) -> bool:
 
 def attributes(value: Any) -> dict[str, Any] | None:
     """What is in an object that can be taken apart."""
-    if not is_twinned(type(value)):
+    if not is_copied(type(value)):
         return None
     return {name: getattr_raw(value, name) for name in attribute_names(value)}
 
 
-def result_types(graph: Graph) -> list[Any]:
+def result_types(graph: TracedGraph) -> list[Any]:
     """The types of the arrays in the result: other types of the state must not change them."""
     seen: list[Any] = []
 
     def special(part: Any) -> Json:
-        if isinstance(part, Out):
+        if isinstance(part, OutputNumber):
             seen.append((graph.types[part].shape, graph.types[part].dtype))
-        return "" if isinstance(part, Out | Owner) or is_symbolic(part) else None
+        return "" if isinstance(part, OutputNumber | OwnerNumber) or is_symbolic(part) else None
 
     described(graph.build(outcome(graph)), special, attributes, lambda part: "")
     return seen
 
 
-def result_tree(value: Any, graph: Graph, name: str) -> Json:
+def result_tree(value: Any, graph: TracedGraph, name: str) -> Json:
     """A value that a call makes, as JSON."""
 
     def special(part: Any) -> Json:
-        if isinstance(part, Out):
+        if isinstance(part, OutputNumber):
             return ["out", int(part)]
         if is_symbolic(part):
             return ["size", str(part)]
-        if isinstance(part, Owner):
+        if isinstance(part, OwnerNumber):
             if is_given(graph.walk.owners[part]):
                 return ["given", int(part)]
             raise refusal(

@@ -13,7 +13,7 @@ from jax.errors import InconclusiveDimensionOperation
 from d2s.backends.lax.forms.dtypes import is_symbolic, type_of
 from d2s.backends.lax.forms.trees import children, leaves, map_leaves
 from d2s.backends.lax.graph import scopes, sites
-from d2s.backends.lax.jaxprs.proof import Refused
+from d2s.backends.lax.jaxprs.proof import NotRolled
 from d2s.backends.lax.regions.regions import is_traced
 from d2s.backends.lax.trace.provenance import needing
 from d2s.backends.lax.trace.questions import guarded, is_asked_by_us
@@ -157,7 +157,7 @@ def at_least(length: Any, least: int) -> bool:
         return False
 
 
-class Rows(Sequence):
+class ArrayRows(Sequence):
     """The rows of an array."""
 
     def __init__(self, array: Any) -> None:
@@ -291,7 +291,7 @@ class Stacked(Sequence):
         self.length, self._first = len(items), items[0]
         each = [leaves(item) for item in items]
         if any(not _same_structure(items[0], item) for item in items):
-            raise Refused("the items have different structures")
+            raise NotRolled("the items have different structures")
         self._stacks: list[Any] = []
         self._is_row: list[bool] = []
         for parts in zip(*each, strict=True):
@@ -300,13 +300,13 @@ class Stacked(Sequence):
             if alike:
                 continue
             if not all(isinstance(part, jax.Array) for part in parts):
-                raise Refused("the items differ in what are no arrays")
+                raise NotRolled("the items differ in what are no arrays")
             kinds = {type_of(part).bare for part in parts}
             if len(kinds) > 1 or any(kind.weak for kind in kinds):
-                raise Refused("the items differ in shape or dtype")
+                raise NotRolled("the items differ in shape or dtype")
             self._stacks.append(jnp.stack(parts))
         if not self._stacks:
-            raise Refused("the items have no arrays")
+            raise NotRolled("the items have no arrays")
 
     def arrays(self) -> list[Any]:
         return self._stacks
@@ -340,7 +340,7 @@ def as_sequence(value: Any, with_ranges: bool = False) -> Sequence | None:
     if isinstance(value, Sequence):
         return value
     if isinstance(value, jax.Array):
-        return Rows(value)
+        return ArrayRows(value)
     if with_ranges and isinstance(value, range):
         return Range(value.start, value.stop, value.step)
     return None

@@ -20,7 +20,7 @@ import jax
 import numpy as np
 
 from d2s.backends.lax.forms.appended import Recorder, columns_of, items_of
-from d2s.backends.lax.forms.trees import Box, Known, Rows, children
+from d2s.backends.lax.forms.trees import Box, Known, StackedRows, children
 from d2s.backends.lax.graph import sites
 from d2s.backends.lax.objects.slots import WHOLE, Slot, own_dict, slot_names
 from d2s.backends.lax.trace.snapshot import Watch
@@ -127,7 +127,7 @@ def build(tree: Any, put: Callable[[Any], Any], memo: dict[Any, Any]) -> Any:
         return memo.get(id(tree.origin), tree.origin)
     if isinstance(tree, Box) and tree.identity in memo:
         return memo[tree.identity]
-    if isinstance(tree, Rows):
+    if isinstance(tree, StackedRows):
         return items_of(tree, put, build)
     parts = children(tree)
     if parts is None:
@@ -198,7 +198,7 @@ class Taking:
             return box
         item = columns_of(value) if compact and type(value) is list else None
         if item is not None:
-            return Rows(self(item, compact), len(parts))
+            return StackedRows(self(item, compact), len(parts))
         self._made[id(value)] = None
         self._seen.append(value)
         inner = [self(part, compact) for part in parts.values()]

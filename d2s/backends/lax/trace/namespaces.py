@@ -27,34 +27,34 @@ from d2s.static import StaticFunction
 INNER = frozenset({"__globals__", "cell_contents", "f_globals", "f_locals"})
 
 
-class Names(dict[str, Any]):
+class ModuleNames(dict[str, Any]):
     """The names of a module; each that is read or written is noted.
 
     The dict itself is empty: Python and its C code ask the methods of a class that has its own.
     """
 
-    def __init__(self, space: dict[str, Any], twins: Any) -> None:
+    def __init__(self, space: dict[str, Any], copies: Any) -> None:
         super().__init__()
-        self._space, self._twins = space, twins
+        self._space, self._copies = space, copies
 
     def _read(self, name: Any) -> Any:
         if not isinstance(name, str):
             return self._space.get(name, EMPTY)
-        if not self._twins.has_place(self._space, name):
-            if self._twins.meets_name(self._space, name):
+        if not self._copies.has_place(self._space, name):
+            if self._copies.meets_name(self._space, name):
                 raise Restart
             note_name(self._space, name)
-        return self._twins.space_of(self._space).get(name, EMPTY)
+        return self._copies.space_of(self._space).get(name, EMPTY)
 
     def _write(self, name: Any, value: Any) -> None:
-        if not self._twins.has_place(self._space, name):
-            if self._twins.meets_name(self._space, name, written=True):
+        if not self._copies.has_place(self._space, name):
+            if self._copies.meets_name(self._space, name, written=True):
                 raise Restart
             raise _refused(
                 f"the global name `{name}`, which code that is not converted reads, is changed by "
                 "way of the names of its module"
             )
-        space = self._twins.space_of(self._space)
+        space = self._copies.space_of(self._space)
         for watch in scopes.watches():
             if not watch.outside:  # a branch or a loop, where nothing else mentions the name
                 watch.add(Slot(space, name))
@@ -67,7 +67,7 @@ class Names(dict[str, Any]):
         """All of them, which a change from outside may make others."""
         space, names = self._space, list(self._space)
         ask(lambda: list(space) == names)
-        return list(self._twins.space_of(space))
+        return list(self._copies.space_of(space))
 
     def __getitem__(self, name: Any) -> Any:
         value = self._read(name)
@@ -104,7 +104,7 @@ class Names(dict[str, Any]):
         return reversed(self._names())
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, Names) and other._space is self._space:
+        if isinstance(other, ModuleNames) and other._space is self._space:
             return True
         return bool(self.copy() == other)
 
@@ -185,21 +185,25 @@ def globals_() -> dict[str, Any]:
     frame = sys._getframe(1)
     while not is_made_code(frame.f_code) and frame.f_back is not None:
         frame = frame.f_back
-    twins = scopes.twins()
-    return frame.f_globals if twins is None else Names(twins.real_space(frame.f_globals), twins)
+    copies = scopes.copies()
+    return (
+        frame.f_globals
+        if copies is None
+        else ModuleNames(copies.real_space(frame.f_globals), copies)
+    )
 
 
 def vars_(*args: Any) -> Any:
     """`vars(value)`, of which a module is the one that others know, too."""
-    twins = scopes.twins()
-    if twins is None or len(args) != 1 or not isinstance(args[0], types.ModuleType):
+    copies = scopes.copies()
+    if copies is None or len(args) != 1 or not isinstance(args[0], types.ModuleType):
         return vars(*args)
-    return Names(vars(args[0]), twins)
+    return ModuleNames(vars(args[0]), copies)
 
 
 def eval_(source: Any, names: Any = None, *others: Any) -> Any:
     """`eval`; Python looks for global names in the memory of a dict, whatever its class says."""
-    if not isinstance(names, Names):
+    if not isinstance(names, ModuleNames):
         return eval(source, names, *others)
     code = source if isinstance(source, types.CodeType) else compile(source, "<string>", "eval")
     if any(isinstance(constant, types.CodeType) for constant in code.co_consts):
@@ -211,7 +215,7 @@ def eval_(source: Any, names: Any = None, *others: Any) -> Any:
 
 def exec_(source: Any, names: Any = None, *others: Any, **named: Any) -> None:
     """`exec`, which may bind whatever it likes."""
-    if isinstance(names, Names):
+    if isinstance(names, ModuleNames):
         raise _refused_code("`exec` may change any global name, and d2s cannot see which")
     exec(source, names, *others, **named)
 
@@ -227,29 +231,29 @@ def _refused_code(what: str) -> StagingError:
 
 def note_attribute(value: Any, name: Any) -> None:
     """An attribute is asked for by a text: that of a module or function is noted."""
-    twins = scopes.twins()
-    if twins is None or not isinstance(name, str):
+    copies = scopes.copies()
+    if copies is None or not isinstance(name, str):
         return
     if name in INNER:
         refuse_inner(name)
     if isinstance(value, types.ModuleType):
-        if twins.sees_names(vars(value), [name]):
+        if copies.sees_names(vars(value), [name]):
             raise Restart
         note_name(vars(value), name)
     elif isinstance(value, types.FunctionType) and is_made_inside(value):
         return  # nobody outside has it
     elif isinstance(value, types.FunctionType | StaticFunction):
         note_name(vars(value), name)
-    elif twins.meets_attribute(name):
+    elif copies.meets_attribute(name):
         raise Restart
 
 
 def note_module(module: types.ModuleType) -> None:
     """A module was found while the graph is built; any of its names may be read, or written."""
-    twins = scopes.twins()
-    if twins is None:
+    copies = scopes.copies()
+    if copies is None:
         return
-    if twins.meets_module(module):
+    if copies.meets_module(module):
         raise Restart
     for watch in scopes.watches():
         if watch.outside:
@@ -258,9 +262,9 @@ def note_module(module: types.ModuleType) -> None:
 
 def note_all(module: types.ModuleType) -> None:
     """A module is handed to code that is not converted, which may read any of its names."""
-    twins = scopes.twins()
-    if twins is not None and not is_library_module(module):
-        if twins.sees_names(vars(module), list(vars(module))):
+    copies = scopes.copies()
+    if copies is not None and not is_library_module(module):
+        if copies.sees_names(vars(module), list(vars(module))):
             raise Restart
         for name in list(vars(module)):
             note_name(vars(module), name)

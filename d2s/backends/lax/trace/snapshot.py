@@ -87,7 +87,7 @@ class Watch:
     """A snapshot of everything mutable that some roots reach.
 
     `outside` says that it watches what exists beside a whole static function; functions made while
-    that runs are none of its business. `apart` tells what of it has a twin in the graph, which is
+    that runs are none of its business. `apart` tells what of it has a copy in the graph, which is
     an input and not watched.
     """
 
@@ -123,11 +123,11 @@ class Watch:
 
     def add(self, root: Any) -> None:
         stack = [root]
-        twins = None if self.outside else scopes.twins()
+        copies = None if self.outside else scopes.copies()
         while stack:
             value = stack.pop()
-            if twins is not None:
-                value = twins.of(value)
+            if copies is not None:
+                value = copies.of(value)
             known = id(value) in self._seen
             if type(value) in weakref.ProxyTypes and not known:
                 self._seen[id(value)] = value
@@ -306,11 +306,11 @@ class Watch:
     def _take_function(self, function: types.FunctionType) -> list[Any]:
         reached: list[Any] = list(function.__closure__ or ())
         space = function.__globals__
-        twins = scopes.twins()
-        if twins is not None and not self.outside:
+        copies = scopes.copies()
+        if copies is not None and not self.outside:
             # a function from outside runs with globals and cells of its own
-            reached = [twins.cell_of(cell) for cell in reached]
-            space = twins.space_of(space)
+            reached = [copies.cell_of(cell) for cell in reached]
+            space = copies.space_of(space)
         if is_library_file(function.__code__.co_filename) and not is_made_by_d2s(function):
             # d2s wraps the user's functions in functions of its own; those of others are theirs
             ours = function.__module__.startswith("d2s.")

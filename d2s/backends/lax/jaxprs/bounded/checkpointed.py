@@ -51,7 +51,7 @@ def checkpointed_while(
 
     def backward(residuals: Any, cotangents: State) -> tuple[State, State, State]:
         trips, apart, kept, tests, consts = residuals
-        trip = _Trip(step, consts, _at(kept, 0))
+        trip = _TripAndBack(step, consts, _at(kept, 0))
 
         def part(state: Any) -> Any:
             number, *cts = state
@@ -74,7 +74,7 @@ def checkpointed_while(
     return run(tests, consts, values)
 
 
-class _Trip:
+class _TripAndBack:
     """One trip of the loop, and its way back."""
 
     def __init__(self, step: Any, consts: State, carry: State) -> None:
@@ -97,7 +97,9 @@ class _Trip:
         return [one + other for one, other in zip(sums, more, strict=True)], cts
 
 
-def _back(trip: _Trip, start: State, length: Any, count: int, sums: State, cts: State) -> Any:
+def _back(
+    trip: _TripAndBack, start: State, length: Any, count: int, sums: State, cts: State
+) -> Any:
     """Back through so many trips from a state on, of which some states are kept."""
     apart = (length + count - 1) // count
 
