@@ -120,6 +120,18 @@ CODES = {
     "D2S061": "a file that d2s cannot load",
     "D2S062": "a saved function that cannot run here",
     "D2S063": "a named dimension whose size is needed to build the graph",
+    "D2S070": "an array that has other names or views is written",
+    "D2S071": "an array that lives outside the function is written",
+    "D2S072": "NumPy would change an array in place",
+    "D2S073": "an array is written where no new one can take its place",
+    "D2S074": "a run-time value decides which entries a list, dict or object has",
+    "D2S075": "a failure at run time could leave a list, dict or set half changed",
+    "D2S076": "a list that a loop appends to is used in another way in the loop",
+    "D2S077": "an object is changed that a run-time value has chosen",
+    "D2S078": "an object is changed while jax transforms the function",
+    "D2S079": "a name or an object is reached in a way that d2s cannot follow",
+    "D2S080": "something outside the function is changed that a compiled call cannot change",
+    "D2S081": "a jax.Ref is used in a way that a graph does not have",
 }
 
 

@@ -517,7 +517,7 @@ def test_writes_to_a_written_function_are_seen(module, tmp_path):
     for space in (plain, module):
         with pytest.raises(d2s.Error) as caught:
             space.counted(1.0)
-        assert caught.value.code == "D2S024"
+        assert caught.value.code == "D2S080"
 
 
 def test_tracebacks_show_the_written_lines(tmp_path):

@@ -268,7 +268,7 @@ def test_inside_jit(tmp_path):
     keeps = round_trip(tmp_path, Counter(), methods={"step": ["f32[3]"]})
     with pytest.raises(d2s.Error) as caught:
         jax.jit(keeps.step)(X[0])
-    assert caught.value.code == "D2S024"
+    assert caught.value.code == "D2S078"
     value, state = jax.jit(lambda s, x: keeps.methods["step"].functional(s, x))(keeps.state, X[0])
     assert state["count"] == 1 and keeps.state["count"] == 0
 

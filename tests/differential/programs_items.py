@@ -528,7 +528,7 @@ def numpy_arrays_of_static_items(x):
     return b.sum() * x
 
 
-@case((5.0,), (6.0,), error_ok=codes.CHANGE)
+@case((5.0,), (6.0,), error_ok=codes.WRITTEN)
 def numpy_array_with_two_names(x):
     a = np.zeros(3)
     b = a
@@ -536,7 +536,7 @@ def numpy_array_with_two_names(x):
     return b
 
 
-@case((5.0,), (6.0,), error_ok=codes.CHANGE)
+@case((5.0,), (6.0,), error_ok=codes.WRITTEN)
 def numpy_array_with_a_view(x):
     a = np.zeros(3)
     row = a[1:]
@@ -544,7 +544,7 @@ def numpy_array_with_a_view(x):
     return row
 
 
-@case((5.0,), (6.0,), error_ok=codes.CHANGE)
+@case((5.0,), (6.0,), error_ok=codes.WRITTEN)
 def view_of_a_numpy_array(x):
     a = np.zeros(3)
     row = a[1:]
@@ -552,7 +552,7 @@ def view_of_a_numpy_array(x):
     return a
 
 
-@case((5.0,), (6.0,), error_ok=(*codes.CHANGE, *codes.TRUTH))
+@case((5.0,), (6.0,), error_ok=(*codes.WRITTEN, *codes.TRUTH))
 def numpy_view_added_to(x):
     a = np.zeros(3)
     row = a[1:]
@@ -560,7 +560,7 @@ def numpy_view_added_to(x):
     return a
 
 
-@case((5.0,), (6.0,), error_ok=codes.CHANGE)
+@case((5.0,), (6.0,), error_ok=codes.WRITTEN)
 def numpy_array_filled_by_another_function(x):
     def fill(v):
         v[1] = x
@@ -570,7 +570,7 @@ def numpy_array_filled_by_another_function(x):
     return a
 
 
-@case((5.0,), (6.0,), error_ok=codes.CHANGE)
+@case((5.0,), (6.0,), error_ok=codes.WRITTEN)
 def numpy_array_in_a_list(x):
     a = np.zeros(3)
     items = [a]
@@ -578,7 +578,7 @@ def numpy_array_in_a_list(x):
     return a
 
 
-@case((5.0, 2), (6.0, 1), error_ok=codes.CHANGE)
+@case((5.0, 2), (6.0, 1), error_ok=codes.WRITTEN)
 def numpy_array_with_two_names_in_a_loop(x, n):
     a = np.zeros(3)
     b = a
@@ -590,8 +590,8 @@ def numpy_array_with_two_names_in_a_loop(x, n):
 # -- aliases of jax arrays ------------------------------------------------------------------------
 
 
-ALIASED = {"error_ok": codes.CHANGE, "error_modes": ("converted", "static")}
-VIEWED = {"error_ok": codes.CHANGE, "modes": ("static",)}  # outside of a graph views are not known
+ALIASED = {"error_ok": codes.WRITTEN, "error_modes": ("converted", "static")}
+VIEWED = {"error_ok": codes.WRITTEN, "modes": ("static",)}  # outside of a graph views are not known
 
 
 @written((ROW, 1.0), (ROW, 2.0), **ALIASED)

@@ -52,7 +52,7 @@ class Swarm:
 def refused(call, *args):
     with pytest.raises(d2s.Error) as caught:
         call(*args)
-    assert caught.value.code == "D2S024" and "copy" in str(caught.value)
+    assert caught.value.code == "D2S077" and "copy" in str(caught.value)
 
 
 def test_the_copy_is_not_changed():

@@ -289,9 +289,9 @@ def test_arrays_in_constant_attributes():
 
     with pytest.raises(ValueError, match="Cannot assign data value"):
         store(Plain(), X)
-    with pytest.raises(d2s.Error, match="`n` of a Plain, where Flax wants") as caught:
+    with pytest.raises(d2s.Error, match="`model.n` of a Plain, where Flax wants") as caught:
         d2s.to_static(store)(Plain(), X)
-    assert caught.value.code == "D2S024" and "nnx.data(...)" in caught.value.fix
+    assert caught.value.code == "D2S080" and "nnx.data(...)" in caught.value.fix
 
     class Holder(nnx.Module):
         def __init__(self, value):

@@ -216,6 +216,6 @@ def test_references_that_are_refused(function):
     before = Holder.shared[...]
     with pytest.raises(d2s.Error) as caught:
         d2s.to_static(function)(jnp.float32(2))
-    assert caught.value.code == "D2S024"
+    assert caught.value.code == "D2S081"
     assert caught.value.site.line
     np.testing.assert_array_equal(before, Holder.shared[...])

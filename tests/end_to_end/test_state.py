@@ -381,7 +381,7 @@ def test_a_size_that_depends_on_a_failure_is_refused():
     static = d2s.to_static(doubtful)
     with pytest.raises(d2s.Error) as caught:
         static(jnp.float32(1))
-    assert caught.value.code == "D2S024" and seen == []
+    assert caught.value.code == "D2S075" and seen == []
 
 
 def test_defaults_are_state():
@@ -441,7 +441,7 @@ def test_what_unconverted_code_can_see_is_not_changed_behind_it():
 
     with pytest.raises(d2s.Error) as caught:
         d2s.to_static(change)(jnp.float32(3))
-    assert caught.value.code == "D2S024"
+    assert caught.value.code == "D2S080"
     assert float(box.mean) == 0.0
 
 

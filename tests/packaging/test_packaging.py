@@ -138,9 +138,7 @@ def test_contributing_is_short():
 
 
 def print_test_command(root: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [root / CI, "--print-test-command"], capture_output=True, text=True
-    )
+    return subprocess.run([root / CI, "--print-test-command"], capture_output=True, text=True)
 
 
 def test_ci_runs_the_command_of_the_readme():

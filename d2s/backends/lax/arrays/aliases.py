@@ -52,18 +52,21 @@ _state = _Spent()
 @functools.cache
 def _spent_class(kind: Any) -> type:
     def aval(self: Any) -> Any:
-        refuse_alias(_state.sites.get(id(self)))
+        refuse_alias(_state.sites.get(id(self)), self)
 
     space = {"__slots__": (), "__module__": kind.__module__, "aval": property(aval)}
     return type("SpentTracer", (kind,), space)
 
 
-def refuse_alias(written: Site | None = None) -> None:
+def refuse_alias(written: Site | None = None, array: Any = None) -> None:
     line = f" (line {written.line})" if written is not None else ""
+    label = sites.name_of(array) if array is not None else ""
+    other = sites.target(written)
+    other = f"as {other}" if other and other != label else "under another name, or through a view"
     raise StagingError(
-        f"an array is used that was written{line} under another name, or through a view; jax "
-        "arrays are values, so this name would not see the write",
-        code="D2S024",
+        f"{f'{label}, an array,' if label else 'an array'} is used that was written{line} {other}; "
+        f"jax arrays are values, so {label or 'its other names and views'} would not see the write",
+        code="D2S070",
         site=written if written is not None and not sites.in_user_code() else sites.where(),
         fix="one name for the array, or a copy of it (`y = x.copy()`) before the write",
     )
@@ -78,15 +81,17 @@ def spend(array: Any, by_rows: bool = False, in_region: bool = False) -> None:
     every = kin(array, is_written=True).every
     if any(_state.arguments.get(id(one)) is one for one in every):
         raise StagingError(
-            "an argument that is a NumPy array is written; the caller's array would not change",
-            code="D2S024",
+            f"{_label(array)}, an argument that is a NumPy array, is written; the caller's array "
+            "would not change",
+            code="D2S071",
             site=sites.where(),
             fix="a jax array as argument, or a copy (`x = jnp.array(x)`), returned to the caller",
         )
     if not by_rows and _is_iterated(array):
         raise StagingError(
-            "an array is written in a loop over its own rows; the loop would not see the write",
-            code="D2S024",
+            f"{_label(array)} is written in a loop over its own rows; the loop would not see the "
+            "write",
+            code="D2S070",
             site=sites.where(),
             fix="a loop over a copy (`for row in x.copy()`), or over positions",
         )
@@ -96,7 +101,12 @@ def spend(array: Any, by_rows: bool = False, in_region: bool = False) -> None:
         if isinstance(one, jax.core.Tracer):
             _spend_one(one)
         elif one is not array and not in_region and not is_forgotten(one):
-            _refuse_maybe()
+            _refuse_maybe(array)
+
+
+def _label(array: Any) -> str:
+    """What the user calls an array that is being written."""
+    return sites.target(sites.where()) or sites.name_of(array) or "an array"
 
 
 def _spend_one(array: Any) -> None:
@@ -112,12 +122,13 @@ def _spend_one(array: Any) -> None:
     _state.sites[id(array)] = sites.where()
 
 
-def _refuse_maybe() -> None:
+def _refuse_maybe(array: Any) -> None:
     """An array of nobody's graph cannot be marked: who has it would read the old value."""
     raise StagingError(
-        "an array is written that may be another one, as a branch or loop on a run-time value "
-        "wills; jax arrays are values, so the other name would not see the write",
-        code="D2S024",
+        f"{_label(array)} is written, which may be the array of another name, as a branch or loop "
+        "on a run-time value decides; jax arrays are values, so the other name would not see the "
+        "write",
+        code="D2S070",
         site=sites.where(),
         fix="a copy (`y = x.copy()`) where one name gets the array of another",
     )
@@ -294,17 +305,18 @@ def _refuse_other_names(array: Any) -> None:
     for watch in scopes.watches():
         if watch.outside and watch.knows(array):
             raise StagingError(
-                "an array is written that lives outside the static function; others would not "
-                "see the write",
-                code="D2S024",
+                f"{_label(array)} is written, an array that lives outside the static function; "
+                "others would not see the write",
+                code="D2S071",
                 site=sites.where(),
                 fix="a copy of it (`x = jnp.array(x)`), or the array as an argument",
             )
-    if len(names_of(array)) > 1:
+    names = sorted(f"`{name}`" for _, name in names_of(array))
+    if len(names) > 1:
         raise StagingError(
-            "an array is written that has several names; jax arrays are values, so the others "
-            "would not see the write",
-            code="D2S024",
+            f"{_label(array)} is written, an array that has several names ({', '.join(names)}); "
+            "jax arrays are values, so the others would not see the write",
+            code="D2S070",
             site=sites.where(),
             fix="one name for the array, or a copy of it (`y = x.copy()`) before the write",
         )
@@ -318,17 +330,19 @@ def refuse_shared(array: np.ndarray[Any, Any], owner: Any) -> None:
     copies = scopes.copies()
     if copies is not None and any(copies.number(one) is not None for one in (array, *bases(array))):
         raise StagingError(
-            "a NumPy array that lives outside the static function gets a run-time value; who has "
-            "it there would not see the write",
-            code="D2S024",
+            f"{_label(array)}, a NumPy array that lives outside the static function, gets a "
+            "run-time value; who has it there would not see the write",
+            code="D2S071",
             site=sites.where(),
             fix="a jax array in its place (`jnp.array(x)`), or a copy, returned to the caller",
         )
     if not is_alone(array, owner):
+        names = sorted({f"`{name}`" for _, name in names_of(array)} - {_label(array)})
+        others = f" ({', '.join(names)})" if names else ""
         raise StagingError(
-            "a NumPy array that has other names or views, or is passed to a function, gets a "
-            "run-time value; they would not see it",
-            code="D2S024",
+            f"{_label(array)}, a NumPy array that has other names or views{others}, or is passed "
+            "to a function, gets a run-time value; they would not see it",
+            code="D2S070",
             site=sites.where(),
             fix="jnp.zeros(...) and the like instead of np.zeros(...), and one name for the array",
         )

@@ -20,9 +20,9 @@ from d2s.backends.lax.control.unrolled import as_tuple, count_trip, unroll
 from d2s.backends.lax.failures.whose import is_internal, is_tracer_error
 from d2s.backends.lax.forms.dtypes import NUMBERS, Type, is_symbolic, type_of
 from d2s.backends.lax.forms.trees import Box, Joined, children, leaves
-from d2s.backends.lax.graph import scopes, sites
+from d2s.backends.lax.graph import scopes
 from d2s.backends.lax.jaxprs.proof import NotRolled
-from d2s.backends.lax.objects.slots import WHOLE
+from d2s.backends.lax.objects.slots import WHOLE, Slot
 from d2s.backends.lax.output import printing
 from d2s.backends.lax.regions.regions import Region, is_traced, scalar_predicate
 from d2s.backends.lax.regions.trace import Role, trace
@@ -396,10 +396,12 @@ def _stage_for(sequence: Sequence, body: Body, state: State, test: Body | None) 
             return run_scan(plan, arrays, count, sequence.length)
         # a handler can see what was written: nothing may run on after a failure
         if plan.appended:
+            owner = plan.appended[0][0]
             raise StagingError(
-                "a loop that may fail appends to a list, and how far it got could be seen",
-                code="D2S024",
-                site=sites.where(),
+                f"a loop that may fail appends to {watch.label_of(Slot(owner, WHOLE))}, and how "
+                "far it got could be seen",
+                code="D2S075",
+                site=scopes.change_of(owner),
                 fix="an array of fixed size, written at an index",
             )
 

@@ -11,7 +11,7 @@ from d2s.backends.lax.forms.appended import Recorder
 from d2s.backends.lax.forms.dtypes import Type, cast
 from d2s.backends.lax.forms.trees import Filler, Known, Leaf, boxes_in
 from d2s.backends.lax.graph import scopes, sites
-from d2s.backends.lax.objects.slots import Slot
+from d2s.backends.lax.objects.slots import WHOLE, Slot
 from d2s.backends.lax.regions.regions import Handed
 from d2s.backends.lax.trace.boxes import Taking, build
 from d2s.backends.lax.trace.snapshot import Watch
@@ -95,13 +95,14 @@ class Trip(Handed):
         for place, owner, recorder in places:
             if place.get() is recorder:
                 place.set(owner)
-        if not all(recorder.is_only_appended_to() for recorder in self._recorders):
-            _refuse_surgery()
+        for recorder in self._recorders:
+            if not recorder.is_only_appended_to():
+                _refuse_surgery(self._label(recorder))
         now = [*after, *(slot.get() for slot in self._shared)]
         for n, watch in enumerate(carried):
             if not isinstance(self._plan[n], Known) and not watch.is_unchanged():
                 if now[n] is not values[n]:
-                    _refuse_changes()
+                    _refuse_changes(next(watch.changed())[0])
                 self.changed.append(n)
         self._after = after
         return self
@@ -109,18 +110,22 @@ class Trip(Handed):
     def _stand_in(self) -> list[tuple[Slot, list[Any], Recorder]]:
         """Put the recorders where the lists are."""
         stands = {id(r.owner): r for r in self._recorders}
-        if any(self._watch.is_fixed_in_something(r.owner) for r in self._recorders):
-            _refuse_hidden()
+        for recorder in self._recorders:
+            if self._watch.is_fixed_in_something(recorder.owner):
+                _refuse_hidden(self._label(recorder))
         places = []
         names = self._watch.names() if stands else []
         for place in (*self._watch.places(), *names) if stands else ():
             held = place.get()
             if id(held) in stands:
                 if scopes.copies() is None and any(place is name for name in names):
-                    _refuse_hidden()  # the name belongs to everybody
+                    _refuse_hidden(f"the list `{place.key}`")  # the name belongs to everybody
                 places.append((place, held, stands[id(held)]))
                 place.set(stands[id(held)])
         return places
+
+    def _label(self, recorder: Recorder) -> str:
+        return self._watch.label_of(Slot(recorder.owner, WHOLE))
 
     def take(self, take: Taking) -> list[Any]:
         originals = {b.identity: b.origin for b in boxes_in(self._plan)}
@@ -137,30 +142,36 @@ class Trip(Handed):
         return taken
 
 
-def _refuse_changes() -> None:
+def _refuse_changes(owner: Any) -> None:
+    site = scopes.change_of(owner)
+    label = (
+        f"{sites.target(site)}, which a loop carries,"
+        if sites.target(site)
+        else (f"a {type(owner).__name__} that a loop carries")
+    )
     raise StagingError(
-        "a list, dict or object that a loop carries is changed in place in it; other names of it "
-        "would not see the change",
-        code="D2S024",
-        site=sites.where(),
+        f"{label} is changed in place in it, and another takes its place; other names of it would "
+        "not see the change",
+        code="D2S077",
+        site=site,
         fix="a new list, dict or object instead of the change in place",
     )
 
 
-def _refuse_hidden() -> None:
+def _refuse_hidden(label: str) -> None:
     raise StagingError(
-        "a list that a staged loop appends to is also in a tuple, a global name, a class or a "
+        f"{label}, which a staged loop appends to, is also in a tuple, a global name, a class or a "
         "bound method, where the loop could read it",
-        code="D2S024",
+        code="D2S076",
         site=sites.where(),
         fix="the list in a variable, an attribute, a list or a dict alone",
     )
 
 
-def _refuse_surgery() -> None:
+def _refuse_surgery(label: str) -> None:
     raise StagingError(
-        "a list that a staged loop appends to is changed in another way, too",
-        code="D2S024",
+        f"{label}, which a staged loop appends to, is changed in another way in the loop, too",
+        code="D2S076",
         site=sites.where(),
         fix="an array of fixed size, written at an index",
     )

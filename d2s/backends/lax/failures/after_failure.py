@@ -67,10 +67,12 @@ def _is_seen(scope: Scope, slot: Slot) -> bool:
 
 def _other_size(scope: Scope, slot: Slot) -> StagingError:
     named = isinstance(scope.watch, Watch)
-    label = scope.watch.label_of(slot) if named else f"a {type(slot.holder).__name__}"
+    kind, name = type(slot.holder).__name__, sites.target(scopes.changes.get(id(slot.owner)))
+    label = f"the {kind} {name}" if name else f"a {kind}"
+    label = scope.watch.label_of(slot) if named else label
     return StagingError(
         f"{label} gets more or fewer entries where a failure at run time could be caught",
-        code="D2S024",
+        code="D2S075",
         site=scopes.change_of(slot.owner),
         fix="entries that are there before the `try`, or an array of fixed size and a counter",
     )

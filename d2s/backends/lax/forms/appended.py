@@ -79,14 +79,14 @@ class NeedsLast(StagingError):
 
 
 def _refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
-    raise scopes.refuse(_refusal())
+    raise scopes.refuse(_refusal(sites.name_of(self) if isinstance(self, Recorder) else ""))
 
 
-def _refusal() -> StagingError:
+def _refusal(name: str = "") -> StagingError:
     return StagingError(
-        "a list that a staged loop appends to is read or changed otherwise in the loop; what it "
-        "holds there depends on the trip",
-        code="D2S024",
+        f"{f'the list {name}' if name else 'a list'}, which a staged loop appends to, is read or "
+        "changed in another way in the loop; what it holds there depends on the trip",
+        code="D2S076",
         site=sites.where(),
         fix="the value in a variable of its own; or an array of fixed size, written at an index",
     )

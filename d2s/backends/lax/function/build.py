@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 import types
 from collections.abc import Callable, Iterator, Sequence
@@ -9,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
 from d2s.backends.lax.arrays import aliases
 from d2s.backends.lax.failures import failing
@@ -21,7 +23,7 @@ from d2s.backends.lax.function.copies import Copies
 from d2s.backends.lax.function.entries import Entry, Result, ResultInfo
 from d2s.backends.lax.function.inspection import shown
 from d2s.backends.lax.function.results import Build, Results, Write, all_leaves, only_leaf
-from d2s.backends.lax.graph import scopes
+from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.graph.scopes import Halt, Scope, changes
 from d2s.backends.lax.jaxprs import integer_ranges
 from d2s.backends.lax.jaxprs.integer_ranges import Unchecked
@@ -30,7 +32,7 @@ from d2s.backends.lax.objects.keys import Itself, Static
 from d2s.backends.lax.output import printing
 from d2s.backends.lax.reach.opaque import refuse_kept
 from d2s.backends.lax.regions.trace import Role, trace
-from d2s.backends.lax.trace import observers
+from d2s.backends.lax.trace import blame, observers
 from d2s.backends.lax.trace.snapshot import Watch
 from d2s.errors import Error, Site, StagingError
 from d2s.options import loop_options
@@ -109,6 +111,7 @@ def _call(
     """Run the function on copies; what it did to them, and what it fails with, is recorded."""
     function, edge, name = entry.owner.function, entry.owner._edge, entry.owner._name
     copies = Copies(entry.key, entry.fill(leaves), owners, entry.places, entry.owner._reach)
+    copies.function = function
     args, names, values = copies.roots[:3]
     scopes.root().inputs = leaves
     tokens = (token for token in entry.key if isinstance(token, Static | Itself))
@@ -157,7 +160,8 @@ def _call(
         aliases.refuse_held(results.outs)
         aliases.check_views(results.outs)
         aliases.refuse_held(slot.get() for slot in copies.places())
-        refuse_kept({id(v): parts for v, parts in outside.reached_from()}, outside.reached())
+        parts = {id(v): held for v, held in outside.reached_from()}
+        refuse_kept(parts, outside.reached(), functools.partial(blame.loaded, function))
     finally:
         outside.undo()
         outside.forget()
@@ -224,18 +228,22 @@ def _refuse_changes(
     outside: Watch, copies: Copies, name: str, function: types.FunctionType
 ) -> None:
     """What has no copy must not change: a compiled call would not do it again."""
-    changed = next((owner for owner, _ in outside.changed()), None)
+    changed, before = next(outside.changed(), (None, None))
     label = None if changed is None else outside.label(changed)
     stray = copies.stray()
+    names = [stray] if changed is None else blame.changed_names(changed, before)
     if copies.take_back() and label is None:
         label = "an object that it reaches in more than one way"
     if label is None and stray is not None:
         label = f"the global name `{stray}`"
     if label is not None:
         outside.undo()
+        site = changes.get(id(changed)) or blame.assigned(function, *names)
+        target = sites.target(site)
+        label = f"{label}, {target}" if target and target not in label else label
         raise StagingError(
             f"{name} changes {label}; a compiled call would not repeat that",
-            code="D2S024",
-            site=changes.get(id(changed)) or _definition(function),
+            code="D2S071" if isinstance(changed, np.ndarray) else "D2S080",
+            site=site or _definition(function),
             fix="return the new value and store it outside",
         )

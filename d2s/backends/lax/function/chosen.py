@@ -77,10 +77,12 @@ def refuse_change(owner: Any) -> None:
     gc.collect()  # what only waits to be collected sees nothing
     if not _has_another(owner):
         return
+    kind, name = type(owner).__name__, sites.name_of(owner)
     raise StagingError(
-        f"a {type(owner).__name__} is changed that an earlier call has put into another place, or "
-        "not, as a run-time value willed; what stands there is a copy and would not change",
-        code="D2S024",
+        f"{f'{name}, a {kind},' if name else f'a {kind}'} is changed that an earlier call has put "
+        "into another place, or not, as a run-time value decided; what stands there is a copy and "
+        "would not change",
+        code="D2S077",
         site=sites.where(),
         fix="a copy of your own where one is chosen (`copy.copy(x)`), or its index instead of it",
     )

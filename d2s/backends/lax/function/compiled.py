@@ -239,7 +239,7 @@ class Compiled(Inspected):
                 self._forget()
         raise StagingError(
             f"{self._name} reaches other objects each time its graph is built",
-            code="D2S024",
+            code="D2S079",
             fix="functions and objects made outside of it",
         )
 

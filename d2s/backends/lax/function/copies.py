@@ -41,6 +41,7 @@ from d2s.backends.lax.objects.slots import EMPTY, OuterSlot, Slot, cell_contents
 from d2s.backends.lax.private import trace_of
 from d2s.backends.lax.reach.reach import Reach
 from d2s.backends.lax.reach.reach import Restart as Restart
+from d2s.backends.lax.trace.blame import LAYOUT, assigned
 from d2s.backends.lax.trace.namespaces import refuse_inner_of
 from d2s.conversion import is_made_inside
 from d2s.errors import StagingError
@@ -71,6 +72,8 @@ class Copies:
         #: copies of the owners, in their order
         self.made: list[Any] = []
         self.roots: list[Any] = []
+        #: whose code works on them, for errors
+        self.function: Any = None
         self._reach, self._places = reach, places
         self._known = {(id(place.owner), place.name) for place in places}
         self._leaves = iter(leaves)
@@ -128,7 +131,7 @@ class Copies:
         if copy is None:
             raise StagingError(
                 "a tuple, a frozen set or a pytree contains itself",
-                code="D2S024",
+                code="D2S079",
                 site=sites.where(),
                 fix="an object that is not part of itself",
             )
@@ -343,7 +346,7 @@ class Copies:
         Inside of `jax.grad` a value comes with its tangent, which nobody outside can use; but
         whoever returns may be called inside of another transformation, which goes on.
         """
-        graphs = current_graphs()
+        graphs, label = current_graphs(), "an object"
 
         def lowered(leaf: Any) -> Any:
             while isinstance(leaf, jax.core.Tracer) and not scope.holds(leaf):
@@ -353,11 +356,12 @@ class Copies:
                 if plain is None and getattr(leaf, "batch_dim", EMPTY) is None:
                     plain = leaf.val
                 if plain is None:
+                    site = assigned(self.function, label.strip("`"))
                     raise StagingError(
-                        "an object is changed inside a jax transformation; the new value is known "
-                        "only in there",
-                        code="D2S024",
-                        site=sites.where(),
+                        f"{sites.target(site) or label} is changed inside a jax transformation; "
+                        "the new value is known only in there",
+                        code="D2S078",
+                        site=site or sites.where(),
                         fix="return the new value from the function that jax transforms",
                     )
                 leaf = plain
@@ -367,6 +371,7 @@ class Copies:
 
         for slot in self.places():
             value = slot.get()
+            label = f"`{slot.key}`" if isinstance(slot.key, str) else "an object"
             new = map_leaves(lowered, value)
             if new is not value:
                 slot.set(new)
@@ -398,17 +403,23 @@ class Copies:
                 keep_order(attributes, before)
             after = contents(copy)
             if type(copy) is not self._kinds[n]:
+                site = assigned(self.function, "__class__")
+                name = sites.target(site) or "`__class__`"
                 raise StagingError(
-                    f"the class of a {self._kinds[n].__name__} is changed; a compiled call would "
-                    "not repeat that",
-                    code="D2S024",
+                    f"{name}, the class of a {self._kinds[n].__name__}, is changed; a compiled "
+                    "call would not repeat that",
+                    code="D2S080",
+                    site=site,
                     fix="a new object of the other class",
                 )
             if isinstance(copy, np.ndarray) and layout(copy) != self._layouts[n]:
+                site = assigned(self.function, *LAYOUT)
+                name = sites.target(site) or "the shape, the dtype or a flag"
                 raise StagingError(
-                    "the shape, the dtype or a flag of a NumPy array from outside is changed; a "
-                    "compiled call would not repeat that",
-                    code="D2S024",
+                    f"{name}, of a NumPy array from outside, is changed; a compiled call would not "
+                    "repeat that",
+                    code="D2S071",
+                    site=site,
                     fix="an array of its own: a.reshape(...), a.astype(...), a.copy()",
                 )
             if not same_contents(before, after):

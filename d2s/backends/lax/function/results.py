@@ -26,16 +26,17 @@ from d2s.backends.lax.forms.trees import children, leaves
 from d2s.backends.lax.forms.widths import narrowed
 from d2s.backends.lax.function import chosen
 from d2s.backends.lax.function.copies import Change, Copies
-from d2s.backends.lax.graph.scopes import Scope
+from d2s.backends.lax.graph import sites
+from d2s.backends.lax.graph.scopes import Scope, changes
 from d2s.backends.lax.objects.attributes import attribute_names, delete_raw, getattr_raw, set_raw
 from d2s.backends.lax.objects.contents import slot_of
 from d2s.backends.lax.objects.flatten import is_copied, new_object
 from d2s.backends.lax.objects.nnx import is_constant, is_mark
 from d2s.backends.lax.objects.refs import REF, RefCopy
 from d2s.backends.lax.objects.slots import EMPTY, OuterSlot, Slot, own_dict, slot_names
-from d2s.backends.lax.trace.blame import made_or_returned
+from d2s.backends.lax.trace.blame import assigned, made_or_returned
 from d2s.backends.lax.trace.snapshot import Watch
-from d2s.errors import StagingError
+from d2s.errors import Site, StagingError
 from d2s.static import method
 
 #: values that no graph can choose between
@@ -227,7 +228,10 @@ class Results:
     # -- changes ----------------------------------------------------------------------------------
 
     def writes(self, scope: Scope) -> list[Write]:
-        return [self._write(change, scope) for change in self._copies.changes()]
+        found = [self._write(change, scope) for change in self._copies.changes()]
+        for write in found:
+            write.function = self._function
+        return found
 
     def _write(self, change: Change, scope: Scope) -> Write:
         if isinstance(change.target, OuterSlot):
@@ -275,11 +279,12 @@ class Results:
         now = getattr_raw(copy, name)
         traced = [leaf for leaf in leaves(now) if isinstance(leaf, jax.core.Tracer)]
         if any(kind_of(leaf) is ARRAY for leaf in traced):
+            site = assigned(self._function, name)
             raise StagingError(
-                f"an array is stored in `{name}` of a {type(copy).__name__}, where Flax wants a "
-                "constant",
-                code="D2S024",
-                site=made_or_returned(now, self._function),
+                f"an array is stored in {sites.target(site) or f'`{name}`'} of a "
+                f"{type(copy).__name__}, where Flax wants a constant",
+                code="D2S080",
+                site=site or made_or_returned(now, self._function),
                 fix=f"nnx.data(...) around the value that `{name}` gets first, or an nnx.Variable",
             )
         return _number(build) if traced and now is traced[0] else build
@@ -330,10 +335,14 @@ class Results:
             then = {key for owner, key in values if owner in (id(copy), id(_own(copy)))}
             now = set(range(len(copy))) if isinstance(copy, list | deque) else None
             if now is None or then != now:
+                site, kind = changes.get(id(copy)), type(copy).__name__
+                name = sites.target(site)
                 raise StagingError(
-                    f"a {type(copy).__name__} gets another size before or after something that "
-                    "may fail at run time; how much of that happened cannot be told",
-                    code="D2S024",
+                    f"{f'the {kind} {name}' if name else f'a {kind}'} gets another size before or "
+                    "after something that may fail at run time; how much of that happened cannot "
+                    "be told",
+                    code="D2S075",
+                    site=site or made_or_returned(None, self._function),
                     fix="the checks first, then the change, in two static functions; or checks "
                     "of your own outside",
                 )
@@ -349,11 +358,13 @@ class Write:
     gone: list[Any]
     #: from where on, and how to make what comes there; or pairs of a dict; or the new contents
     refill: Any
+    #: whose code does it, for errors
+    function: Any = None
 
     def prepare(self, call: Call) -> Callable[[], None]:
         """Make the new values; what is returned then stores them."""
         values = [
-            (key, outside(build(call)))
+            (key, self._outside(build(call), key))
             for key, build, flag in self.entries
             if flag is None or bool(flag(call))
         ]
@@ -364,10 +375,10 @@ class Write:
         chosen.refuse_change(owner)
         if isinstance(self.refill, tuple):
             kept, parts = self.refill
-            made = [outside(part(call)) for part in parts]
+            made = [self._outside(part(call)) for part in parts]
             return lambda: _replace_from(owner, kept, made)
         if isinstance(self.refill, list):
-            pairs: Any = [(key(call), outside(part(call))) for key, part in self.refill]
+            pairs: Any = [(key(call), self._outside(part(call))) for key, part in self.refill]
             if isinstance(owner, set):
                 pairs = [key for key, _ in pairs]
             return lambda: _replace(owner, pairs)
@@ -375,16 +386,26 @@ class Write:
             return lambda: _replace(owner, self.refill)
         return lambda: _store(owner, values, self.gone)
 
+    def _outside(self, value: Any, key: Any = None) -> Any:
+        try:
+            return outside(value)
+        except StagingError:
+            name = self.target.name if isinstance(self.target, OuterSlot) else key
+            site = assigned(self.function, name)
+            label = sites.target(site) or ("an object" if name is None else f"`{name}`")
+            return outside(value, label, site)
 
-def outside(value: Any) -> Any:
+
+def outside(value: Any, label: str = "an object", site: Site | None = None) -> Any:
     """A value that may be stored for good: none that belongs to somebody's graph."""
     if isinstance(value, jax.core.Tracer):
         known = value.to_concrete_value()
         if known is None:
             raise StagingError(
-                "a static function changes an object while jax transforms it; the new value is "
-                "known only inside the transformation",
-                code="D2S024",
+                f"{label} is changed by a static function while jax transforms that; the new value "
+                "is known only inside the transformation",
+                code="D2S078",
+                site=site or sites.where(),
                 fix="return the new value, or d2s.to_static around the whole, jax.jit, jax.vmap "
                 "and jax.grad included",
             )

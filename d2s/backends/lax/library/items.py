@@ -213,8 +213,9 @@ def _is_part(owner: Any) -> bool:
 def _refuse_objects(array: np.ndarray[Any, Any]) -> None:
     if not is_dynamic(array):
         raise StagingError(
-            f"a NumPy array of {array.dtype} gets a run-time value",
-            code="D2S024",
+            f"{sites.target(sites.where()) or 'an array'}, a NumPy array of dtype {array.dtype}, "
+            "gets a run-time value",
+            code="D2S072",
             site=sites.where(),
             fix="a list, or an array of numbers",
         )
@@ -222,8 +223,9 @@ def _refuse_objects(array: np.ndarray[Any, Any]) -> None:
 
 def _refuse_flat() -> None:
     raise StagingError(
-        "a run-time value, or one at a run-time position, is written through `flat`",
-        code="D2S024",
+        "a run-time value, or one at a run-time position, is written through "
+        f"{sites.target(sites.where()) or '`flat`'}",
+        code="D2S072",
         site=sites.where(),
         fix="the array itself, written at its positions: x[i, j] = v",
     )
@@ -424,9 +426,9 @@ def _ask_numpy_to_change(change: Callable[[Any, Any], Any], old: Any, value: Any
 
 def _doubtful_change() -> StagingError:
     return StagingError(
-        "an array of NumPy's gets values in place that it cannot hold; beside an array of JAX's "
-        "the name would get a new array instead",
-        code="D2S024",
+        f"{sites.target(sites.where()) or 'an array'} gets values in place that a NumPy array of "
+        "its dtype cannot hold; if it were a jax array, the name would get a new array instead",
+        code="D2S072",
         site=sites.where(),
         fix="`a = a + x` for `a += x`, or x.astype(a.dtype)",
     )
@@ -506,12 +508,13 @@ def refuse_store(within: Any) -> None:
         fix = "a local name or an attribute for the array; `global` for a name of the module"
     else:
         what = (
-            f"an array in a {type(within).__name__} is written, where no other can take its place"
+            f"{sites.target(sites.where()) or 'an array'}, an array in a {type(within).__name__}, "
+            "is written, where no other can take its place"
         )
         fix = "a name of its own for the array, or a list, dict or object around it"
     raise StagingError(
         f"{what}; jax arrays are values, so the new one would be lost",
-        code="D2S024",
+        code="D2S073",
         site=sites.where(),
         fix=fix,
     )

@@ -20,6 +20,7 @@ from d2s.backends.lax.arrays.constants import require
 from d2s.backends.lax.failures.whose import is_tracer_error
 from d2s.backends.lax.forms import origins
 from d2s.backends.lax.forms.trees import leaves, map_leaves
+from d2s.backends.lax.graph import sites
 from d2s.backends.lax.library.numpy_models import Model, widened
 from d2s.backends.lax.library.numpy_own import OWN, fail_like_numpy
 from d2s.backends.lax.regions.regions import is_traced
@@ -155,7 +156,7 @@ def _call(function: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
         raise refuse(
             f"np.{name} changes an array in place, which the arrays of a graph do not do",
             IN_PLACE[name],
-            code="D2S024",
+            code="D2S072",
         )
     fix = refusal(name)
     theirs = counterpart(name)
@@ -177,10 +178,10 @@ def _jax(
     args, kwargs = _out_by_name(plain, args, kwargs)
     if kwargs.get("out") is not None:
         what = f"{label} with `out=`, an array to be changed in place"
-        raise refuse(what, f"x = {label}(...)", code="D2S024")
+        raise refuse(what, f"x = {label}(...)", code="D2S072")
     if kwargs.get("overwrite_input") or (name == "nan_to_num" and kwargs.get("copy") is False):
         what = f"{label} that changes its argument in place"
-        raise refuse(what, f"x = {label}(x)", code="D2S024")
+        raise refuse(what, f"x = {label}(x)", code="D2S072")
     model = Model(plain, name, args, kwargs)
     ignored = _HOW.get(name, frozenset())
     kwargs = {k: v for k, v in kwargs.items() if k not in ignored and not _is_default(k, v)}
@@ -344,7 +345,7 @@ def _method(function: Any, owner: np.ufunc, /, *args: Any, **kwargs: Any) -> Any
     label = f"np.{owner.__name__}.{method}"
     if method == "at":
         fix = "x = x.at[indices].add(...), .multiply(...), .min(...) or .max(...)"
-        raise refuse(f"{label} changes an array in place", fix, code="D2S024")
+        raise refuse(f"{label} changes an array in place", fix, code="D2S072")
     theirs = getattr(counterpart(owner.__name__), method, None)
     if theirs is None:
         raise refuse(f"{label} of a run-time value", "functions of jax.numpy", code="D2S021")
@@ -385,10 +386,11 @@ def _number(value: Any) -> Any:
 
 def sort(array: Any, *args: Any, **kwargs: Any) -> Any:
     """NumPy sorts in place, jax gives a sorted copy: which is meant cannot be seen in a graph."""
+    name = sites.target(sites.where()).strip("`") or "x"
     raise refuse(
-        "x.sort() sorts a NumPy array in place, and the arrays of a graph are values",
-        "x = jnp.sort(x)",
-        code="D2S024",
+        f"`{name}.sort()` sorts a NumPy array in place, and the arrays of a graph are values",
+        f"{name} = jnp.sort({name})",
+        code="D2S072",
     )
 
 

@@ -66,7 +66,9 @@ class RefCopy:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or not hasattr(REF, name):
             raise AttributeError(f"'Ref' object has no attribute {name!r}")
-        raise refused(f"`{name}` of a jax.Ref is asked for in a graph", "ref[...], its value")
+        ref = sites.name_of(self).strip("`")
+        what = f"`{ref}.{name}`, an attribute" if ref else f"`{name}`"
+        raise refused(f"{what} of a jax.Ref, is asked for in a graph", "ref[...], its value")
 
 
 # to all of d2s it is an object of JAX's, which has attributes and can be made anew
@@ -74,7 +76,7 @@ RefCopy.__module__, RefCopy.__qualname__, RefCopy.__name__ = "jax", "Ref", "Ref"
 
 
 def refused(what: str, fix: str) -> StagingError:
-    error = StagingError(what, code="D2S024", site=sites.where(), fix=fix)
+    error = StagingError(what, code="D2S081", site=sites.where(), fix=fix)
     scopes.refuse(error)
     return error
 
@@ -102,8 +104,10 @@ def refuse_handed_on(function: Any, args: tuple[Any, ...]) -> None:
     """Code that is not converted would have to be JAX's, and knows only JAX's references."""
     if call_for(function) is None and any(type(arg) is RefCopy for arg in args):
         name = getattr(function, "__name__", type(function).__name__)
+        ref = next(filter(None, map(sites.name_of, args)), "")
         raise refused(
-            f"a jax.Ref is handed to {name}, which is not converted",
+            f"{f'{ref}, a jax.Ref,' if ref else 'a jax.Ref'} is handed to {name}, which is not "
+            "converted",
             "ref[...], its value, and what comes out stored in the reference",
         )
 
@@ -112,6 +116,7 @@ def refuse_real(ref: Any) -> None:
     """A reference from outside that has no copy is changed behind the back of the graph."""
     if scopes.copies() is not None and type(ref) is REF:
         raise refused(
-            "a jax.Ref is used that belongs to a class, a module, or to code that is not converted",
+            f"{sites.target(sites.where()) or 'a reference'}, a jax.Ref, is used that belongs to a "
+            "class, a module, or to code that is not converted",
             "the reference as an argument, an attribute of an object, or a global name",
         )

@@ -440,9 +440,9 @@ def path_to(owner: Any, roots: Iterable[tuple[str, Any]], is_known: Callable[[An
         if id(value) in seen or not is_known(value) or isinstance(value, type):
             continue
         seen.add(id(value))
-        attributes = getattr(value, "__dict__", None)
         if value is wanted:
             return f"{path}." if isinstance(owner, SlotAttributes) else path
+        attributes = getattr(value, "__dict__", None)
         if attributes is wanted:
             return f"{path}."
         kind = next((k for k in (list, tuple, deque) if isinstance(value, k)), None)

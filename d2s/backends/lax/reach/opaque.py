@@ -5,12 +5,14 @@ from __future__ import annotations
 import gc
 import types
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 from d2s.backends.lax.objects.slots import Elsewhere, slot_names
-from d2s.errors import StagingError
+from d2s.errors import Site, StagingError
 from d2s.libraries import is_library_class
 
+Reading = Callable[[Any], tuple[str, Site | None]]
 #: beyond so many objects behind one of C's, looking for what it holds ends
 _FAR = 2000
 _PASSING = (
@@ -28,12 +30,12 @@ def is_elsewhere(value: Any) -> bool:
     return kind in weakref.ProxyTypes or issubclass(kind, Elsewhere.KINDS)
 
 
-def refuse_kept(parts: dict[int, list[Any]], values: list[Any]) -> None:
+def refuse_kept(parts: dict[int, list[Any]], values: list[Any], read: Reading) -> None:
     """Refuse objects that only live as long as others want, and that guards would keep alive.
 
     A guard remembers what is in the lists and attributes of an object, not the object itself. If
     one of those leads back to it, whoever remembers them has the object. `parts` are the parts of
-    each value, by its identity.
+    each value, by its identity; `read` gives the name of one, and the line.
     """
     for value in values:
         there = Elsewhere(value) if is_elsewhere(value) else None
@@ -50,10 +52,12 @@ def refuse_kept(parts: dict[int, list[Any]], values: list[Any]) -> None:
                 seen.add(id(held))
                 stack += parts.get(id(held), ())
             if id(referent) in seen or slot_names(kind):
+                name, site = read(value)
                 raise StagingError(
-                    f"a weak reference leads to a {kind.__name__} that d2s would keep "
-                    "alive, to see whether it has changed",
-                    code="D2S024",
+                    f"{name + ', ' if name else ''}a weak reference, leads to a {kind.__name__} "
+                    "that d2s would keep alive, to see whether it has changed",
+                    code="D2S079",
+                    site=site,
                     fix="what is read of the object as an argument",
                 )
 

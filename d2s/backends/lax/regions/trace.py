@@ -33,7 +33,7 @@ from d2s.backends.lax.objects.slots import Slot
 from d2s.backends.lax.private import running_traces, trace_of
 from d2s.backends.lax.regions.graphs import graph_of
 from d2s.backends.lax.regions.regions import Handed, Region, WrittenArrays, failures
-from d2s.backends.lax.trace import observers
+from d2s.backends.lax.trace import blame, observers
 from d2s.backends.lax.trace.boxes import Taking, View
 from d2s.backends.lax.trace.snapshot import Watch
 from d2s.conversion import is_block
@@ -159,7 +159,7 @@ class _Run:
         keep_transient(scope, {slot.identity for slot in changed})
         slots = {slot.identity: (slot, slot.get()) for slot in self._watch.slots()}
         for slot, _ in slots.values():
-            _refuse_outside(slot)
+            _refuse_outside(slot, self._code)
         if scope.snapshots:
             # what nobody sees after a failure is what it is when all goes well
             seen = observers.seen_after_failure(scope)
@@ -258,16 +258,21 @@ def _calls_itself() -> bool:
     return max(running.values(), default=0) > 10
 
 
-def _refuse_outside(slot: Slot) -> None:
+def _refuse_outside(slot: Slot, block: Any) -> None:
     """What lives beside a static function must never hold a value of its graph."""
     stray = scopes.copies() is not None and scopes.copies().is_stray(slot)
     for watch in scopes.watches():
         if watch.outside and (stray or watch.knows(slot.owner)):
             label = f"the global name `{slot.key}`" if stray else watch.label(slot.owner)
+            block = blame.user_block(block)
+            site = blame.assigned(block, slot.key) if block is not None else None
+            site = site or scopes.change_of(slot.owner)
+            target = sites.target(site)
+            label = f"{label}, {target}," if target and target not in label else label
             raise StagingError(
                 f"{label} is changed, which lives outside the static function",
-                code="D2S024",
-                site=sites.where(),
+                code="D2S080",
+                site=site,
                 fix="return the new value and store it outside",
             )
 

@@ -185,7 +185,7 @@ class Method:
                 inside = copies is not None and copies.number(owner.state) is not None
                 new = {name: value(call) for name, value in self._writes}
                 if not inside:
-                    new = {name: outside(value) for name, value in new.items()}
+                    new = {name: outside(value, f"`{name}`") for name, value in new.items()}
                 owner.state.update(new)
             return self._finish(call)
         except Exception as error:

@@ -50,7 +50,10 @@ class ModuleNames(dict[str, Any]):
         if not self._copies.has_place(self._space, name):
             if self._copies.meets_name(self._space, name, written=True):
                 raise Restart
-            raise _refused(f"the global name {name!r}, which code that is not converted reads,")
+            raise _refused(
+                f"the global name `{name}`, which code that is not converted reads, is changed by "
+                "way of the names of its module"
+            )
         space = self._copies.space_of(self._space)
         for watch in scopes.watches():
             if not watch.outside:  # a branch or a loop, where nothing else mentions the name
@@ -148,16 +151,16 @@ class ModuleNames(dict[str, Any]):
         return self
 
     def popitem(self) -> Any:
-        raise _refused("whichever global name is the last")
+        raise _refused("`popitem()` takes whichever global name is the last")
 
     def clear(self) -> None:
-        raise _refused("all names of a module")
+        raise _refused("`clear()` takes all global names")
 
 
 def _refused(what: str) -> StagingError:
     return StagingError(
-        f"{what} is changed by way of the names of its module; a compiled call would not repeat it",
-        code="D2S024",
+        f"{what}; a compiled call would not repeat that",
+        code="D2S079",
         site=sites.where(),
         fix="`global name` and an assignment in a function that d2s converts",
     )
@@ -204,21 +207,23 @@ def eval_(source: Any, names: Any = None, *others: Any) -> Any:
         return eval(source, names, *others)
     code = source if isinstance(source, types.CodeType) else compile(source, "<string>", "eval")
     if any(isinstance(constant, types.CodeType) for constant in code.co_consts):
-        raise _refused_code("a function in `eval` would read the names of a module later")
+        raise _refused_code(
+            "a function in `eval` would read global names later, when nobody looks at them"
+        )
     return eval(code, {name: names[name] for name in code.co_names if name in names}, *others)
 
 
 def exec_(source: Any, names: Any = None, *others: Any, **named: Any) -> None:
     """`exec`, which may bind whatever it likes."""
     if isinstance(names, ModuleNames):
-        raise _refused_code("`exec` may change any name of a module")
+        raise _refused_code("`exec` may change any global name, and d2s cannot see which")
     exec(source, names, *others, **named)
 
 
 def _refused_code(what: str) -> StagingError:
     return StagingError(
         what,
-        code="D2S024",
+        code="D2S079",
         site=sites.where(),
         fix="the code as a function, or a dict of its own for `exec` and `eval`",
     )
@@ -279,8 +284,9 @@ def refuse_inner_of(function: types.FunctionType) -> None:
 
 def refuse_inner(name: str, site: Site | None = None) -> None:
     raise StagingError(
-        f"`{name}` gives variables of functions, which nobody would look at again",
-        code="D2S024",
+        f"`{name}` gives variables of a function; d2s could not see whether they have changed when "
+        "the graph is used again",
+        code="D2S079",
         site=site or sites.where(),
         fix="the variables by their names, or globals()",
     )

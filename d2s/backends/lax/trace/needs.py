@@ -9,6 +9,8 @@ import sys
 import types
 from typing import Any
 
+import jax
+
 from d2s.backends.lax.graph import sites
 from d2s.conversion import RUNS_LATER, is_made_code
 from d2s.errors import Error, IntegerOverflow, Site, StagingError
@@ -19,6 +21,14 @@ def needs_value(error: Exception) -> Error:
     """The user's line that used a run-time value as a Python value."""
     site, code = sites.place(error)
     first = re.sub(r"'?\b\w*Tracer\b'?", "a run-time value", str(error).splitlines()[0])
+    if isinstance(error, jax.errors.UnexpectedTracerError):
+        return StagingError(
+            "a variable or an object of the function around is changed inside a function that jax "
+            "transforms; the new value is known only in there",
+            code="D2S078",
+            site=site,
+            fix="return the new value from the function that jax transforms",
+        )
     if code is not None and not is_made_code(code) and not code.co_name.startswith("<"):
         return StagingError(
             f"{site.function} needs a run-time value; d2s did not convert it ({first})",
@@ -35,8 +45,8 @@ def needs_value(error: Exception) -> Error:
         )
     if "does not support ufuncs" in first:
         return StagingError(
-            "a NumPy array gets run-time values in place",
-            code="D2S024",
+            f"{sites.target(site) or 'an array'}, a NumPy array, gets run-time values in place",
+            code="D2S072",
             site=site,
             fix="jnp.zeros(...) and the like instead of np.zeros(...), or `a = a + x` for `a += x`",
         )

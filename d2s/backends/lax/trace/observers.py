@@ -19,10 +19,12 @@ def joined(replaced: list[Any], made: list[Any]) -> None:
     containers = [*replaced, *made]
     if not scopes() and containers:
         kind = type(containers[0]).__name__
+        name = next(filter(None, map(sites.name_of, containers)), "")
         raise StagingError(
-            f"a {kind} that other names may have, too, is replaced or not as a run-time value "
-            "wills; outside a static function nobody could see a change of it",
-            code="D2S024",
+            f"{f'the {kind} {name}' if name else f'a {kind}'}, which other names may have, too, is "
+            "replaced or not as a run-time value decides; outside a static function nobody could "
+            "see a change of it",
+            code="D2S077",
             site=sites.where(),
             fix=f"d2s.to_static around the function, or a new {kind} on every way",
         )
@@ -64,10 +66,13 @@ def refuse_aliases(scope: Scope, name: str, site: Site | None = None) -> None:
     """Refuse changes in place of what was joined; `site` is shown where no line is known."""
     for watch in scope.joined:
         for owner, _ in watch.changed():
+            place = changes.get(id(owner))
+            label = sites.target(place)
+            label = f"the {type(owner).__name__} {label}" if label else watch.label(owner)
             raise StagingError(
-                f"{name} changes {watch.label(owner)} in place that came out of, or went into, a "
-                "branch or loop on a run-time value; who else sees the change cannot be known",
-                code="D2S024",
-                site=changes.get(id(owner)) or site,
+                f"{name} changes {label} in place, which came out of, or went into, a branch or "
+                "loop on a run-time value; who else sees the change cannot be known",
+                code="D2S077",
+                site=place or site,
                 fix="a new list, dict or object instead of the change in place",
             )

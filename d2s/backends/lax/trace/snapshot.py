@@ -405,7 +405,8 @@ class Watch:
         """What a user calls the thing that changed."""
         if isinstance(owner, GlobalName):
             return f"the global name `{owner.name}`"
-        return self._labels.get(id(owner), f"a {type(owner).__name__}")
+        kind = "NumPy array" if type(owner) is np.ndarray else type(owner).__name__
+        return self._labels.get(id(owner), f"a {kind}")
 
     def label_of(self, slot: Slot) -> str:
         """What a user calls a place."""

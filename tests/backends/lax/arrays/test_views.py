@@ -1,4 +1,4 @@
-"""What is a view in NumPy is not read after a write, nor written: plain, or refused (D2S024).
+"""What is a view in NumPy is not read after a write, nor written: plain, or refused (D2S070).
 
 NumPy itself says what is a view: each static program is compared with the same one on NumPy arrays.
 """
@@ -225,7 +225,7 @@ def test_large_arrays_have_views_too() -> None:
         lambda y: np.split(y, 7)[1],
         lambda y: np.reshape(y, 490000),
     ):
-        with pytest.raises(d2s.StagingError, match="D2S024"):
+        with pytest.raises(d2s.StagingError, match="D2S070"):
             d2s.to_static(base_written(make))(x, 5.0)
 
 

@@ -185,7 +185,7 @@ def test_writes_to_objects_are_taken_out_and_put_back():
 def test_what_is_more_than_a_new_value_is_refused():
     with pytest.raises(d2s.Error) as caught:
         d2s.to_static(grown)(jnp.float32(1))
-    assert caught.value.code == "D2S024"
+    assert caught.value.code == "D2S074"
     assert "list" in str(caught.value)
 
 

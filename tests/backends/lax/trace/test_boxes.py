@@ -183,11 +183,11 @@ def holds_a_value(x):
 @pytest.mark.parametrize(
     ("function", "argument", "code", "parts"),
     [
-        (grows_in_a_while, jnp.int32(2), "D2S024", ["`items`", "items.append(n)", "counter"]),
-        (reads_what_it_appends, jnp.ones(2), "D2S024", ["sum(o.log)", "in a variable"]),
-        (one_side, jnp.float32(1), "D2S024", ["the object `o`", "late=1.0", "if x > 0"]),
+        (grows_in_a_while, jnp.int32(2), "D2S074", ["`items`", "items.append(n)", "counter"]),
+        (reads_what_it_appends, jnp.ones(2), "D2S076", ["`o.log`", "sum(o.log)", "in a variable"]),
+        (one_side, jnp.float32(1), "D2S074", ["the object `o`", "late=1.0", "o.late = 1.0"]),
         (entry_of_two_kinds, jnp.float32(1), "D2S010", ["`d['k']`", "the structures differ"]),
-        (other_order, jnp.float32(1), "D2S024", ["the dict `d`", "another order"]),
+        (other_order, jnp.float32(1), "D2S074", ["the dict `d`", "another order"]),
         (set_in_a_branch, jnp.float32(1), "D2S024", ["`o.n['seen']`", '.add("pos")']),
         (holds_a_value, jnp.float32(1), "D2S013", ["partial", "holds a run-time value"]),
     ],
@@ -250,7 +250,7 @@ def test_what_others_see_may_not():
     for made in (d2s.to_static(replaced_and_seen), jax.jit(d2s.convert(replaced_and_seen))):
         with pytest.raises(d2s.Error) as caught:
             made(jnp.float32(3))
-        assert caught.value.code == "D2S024"
+        assert caught.value.code == "D2S077"
 
 
 def test_ownership_counts_references():
