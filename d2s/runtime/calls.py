@@ -11,10 +11,9 @@ from typing import Any
 from d2s import conversion
 from d2s.errors import ConversionError
 from d2s.libraries import called_argument, takes_functions
+from d2s.recursion import deep
 from d2s.runtime import frames
-from d2s.runtime.engines import active
-from d2s.runtime.recursion import deep
-from d2s.runtime.values import Watching
+from d2s.runtime.engines import RegionsInProgress, active
 
 _PYTHON = types.FunctionType
 _METHOD = types.MethodType
@@ -33,7 +32,7 @@ def fn(function: Any) -> Any:
         target = _python(function.__func__)
         return function if target is function.__func__ else _METHOD(target, function.__self__)
     if kind is _BUILTIN and not active().staging():
-        return function if function.__name__ not in frames.READERS else frames.reader(function)
+        return frames.counting_users_frames(function)
     return _object(function)
 
 
@@ -43,13 +42,13 @@ def call(function: Any, *args: Any) -> Any:
 
 
 def _python(function: types.FunctionType) -> Any:
-    if "__d2s_bound__" not in function.__dict__:
+    if conversion.BOUND not in function.__dict__:
         if conversion.is_made_by_d2s(function):
             return _prepared(lambda: function, function)
         if conversion.runs_as_it_is(function):
             return _as_it_is(function)
     known = conversion.bound(function)
-    if known.is_leaf and not Watching.count:
+    if known.is_leaf and not RegionsInProgress.count:
         return known.made
     return known.caller or _caller(function, known)
 
@@ -65,7 +64,7 @@ def _prepared(function: Callable[[], Any], made: types.FunctionType) -> Any:
 
     def call(*args: Any, **kwargs: Any) -> Any:
         run = made
-        if Watching.count:
+        if RegionsInProgress.count:
             # the function may be gone once it was asked for
             run = active().enter(function() or made, made)
         with deep:
@@ -228,7 +227,7 @@ def _converted_function(value: Any) -> Any:
         if conversion.is_made_by_d2s(value) or conversion.runs_as_it_is(value):
             return value
         made = conversion.converted(value)
-        return active().enter(value, made) if Watching.count else made
+        return active().enter(value, made) if RegionsInProgress.count else made
     if kind is _METHOD and type(value.__func__) is _PYTHON:
         function = _converted_function(value.__func__)
         return value if function is value.__func__ else _METHOD(function, value.__self__)

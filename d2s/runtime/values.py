@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,32 +39,6 @@ class Maybe:
     bound: Any
     value: Any
     name: str
-
-
-#: one mark for each reason why calls of static functions take the long way now; every call looks
-#: here, and a list costs less than the attribute of a class
-unusual: list[None] = []
-
-
-class Watching:
-    """How many pieces of a graph are being traced now, in all threads; 0 most of the time."""
-
-    count = 0
-    lock = threading.Lock()
-
-    @classmethod
-    def change(cls, by: int) -> None:
-        with cls.lock:
-            cls.count += by
-            mark_unusual(by)
-
-
-def mark_unusual(by: int) -> None:
-    """Add that many marks, or take them away."""
-    if by > 0:
-        unusual.extend([None] * by)
-    elif by < 0:
-        del unusual[by:]
 
 
 class Stored:
