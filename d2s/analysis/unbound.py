@@ -2,11 +2,11 @@
 
 A block is a function, and a function must be handed something for every name it takes. A name that
 may have no value gets one before the statement, the *mark* ``x = d2s.unbound('x')``, and where it
-may be read with this mark the read becomes ``d2s.bound(x)``, which raises what Python raises::
+may be read with this mark the read becomes ``d2s.read(x)``, which raises what Python raises::
 
     if x > 0:                        y = d2s.unbound('y')
         y = 1                  =>    y = d2s.cond(x > 0, then_2, else_2, y)
-    return y                         return d2s.bound(y)
+    return y                         return d2s.read(y)
 
 A read that no block and no mark comes before needs no check: Python itself raises there.
 """

@@ -1,4 +1,4 @@
-"""The marks that stand for a name without a value."""
+"""Marks that generated code passes around in the place of values."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 
 class Unbound:
-    """Stands where a name has no value; comes out of blocks as it went in.
+    """Stands where a name has no value; a block that does not bind the name hands it on.
 
-    Without a name it marks a value that nobody reads unless a flag says that it is there.
+    Without a name it stands for a value that nobody reads unless a flag says that it is there.
     """
 
     __slots__ = ("name",)
@@ -42,7 +42,11 @@ class Maybe:
 
 
 class Stored:
-    """The result of an augmented assignment on its way to its place."""
+    """The result of an augmented assignment, on its way to the slot that it is stored in.
+
+    ``d2s.ref(o).w[i] += v`` computes the result first, and then assigns it to ``d2s.ref(o).w[i]``
+    as any value: the mark says that nothing is left to compute.
+    """
 
     __slots__ = ("value",)
 
