@@ -1,4 +1,17 @@
-"""Converted functions: made once per code object, thread-safe, dropped with it."""
+"""Converted functions: made once per code object, by any thread, and dropped with it.
+
+What a function became is a `Conversion`, kept by the identity of the user's code object, so that
+all functions made of one `def` share it. `bind` makes a function object of it that has the globals,
+the defaults and the closure of the user's function::
+
+    def f(x): ...           conversion_of(f)    the converted code and the tree behind it
+                            bind(f)             a function that runs this code in the place of f
+                            converted(f)        the same, with the name and the attributes of f
+                            source_of(f)        its text
+
+All code that d2s made is remembered with the function it is part of: who looks at frames asks here
+what they are, and never goes by their names.
+"""
 
 from __future__ import annotations
 import __future__
@@ -18,7 +31,7 @@ from typing import Any, cast
 from d2s import pipeline
 from d2s.errors import ConversionError, Error, Site
 from d2s.libraries import is_excluded, is_library_file
-from d2s.runtime.recursion import deep
+from d2s.recursion import deep
 from d2s.source import emit
 from d2s.source.parser import Unit, parse, text_of
 
@@ -27,9 +40,10 @@ logger = logging.getLogger("d2s")
 _SKIP = "__d2s_do_not_convert__"
 _CONVERTED = "__d2s_converted__"
 _ORIGIN = "__d2s_origin__"
-_BOUND = "__d2s_bound__"
+#: the attribute of a function in which `bound` remembers what it gave
+BOUND = "__d2s_bound__"
 #: attributes that d2s keeps on functions of the user's
-MARKS = (_CONVERTED, _BOUND)
+MARKS = (_CONVERTED, BOUND)
 _MARKED = frozenset(MARKS)
 
 
@@ -52,7 +66,11 @@ class Conversion:
 
     @functools.cached_property
     def is_leaf(self) -> bool:
-        """Whether the code calls no function that may be the user's."""
+        """Whether the code calls no function that may be the user's.
+
+        Such a call is written ``d2s.fn(f)(x)``, where `d2s` is a name that no name of the user's
+        hides.
+        """
         calls = (n.func for n in ast.walk(self.tree) if isinstance(n, ast.Call))
         return not any(
             isinstance(f, ast.Attribute)
@@ -69,7 +87,11 @@ class Conversion:
 
 
 class _Registry:
-    """Objects by identity of a code object; equal code objects of two files are not confused."""
+    """Objects by identity of a code object, dropped with it.
+
+    Python takes two code objects for equal where their lines and their code are, so they cannot be
+    keys themselves: the functions of two files would be confused.
+    """
 
     def __init__(self) -> None:
         self._entries: dict[int, tuple[weakref.ref[types.CodeType], Any]] = {}
@@ -87,10 +109,18 @@ class _Registry:
 
 
 _lock = threading.RLock()
-_conversions = _Registry()  # original code -> Conversion, or the reason why there is none
-_named = _Registry()  # code of a written function -> the same with the user's names
-_written = _Registry()  # and back
-_made = _Registry()  # code that d2s made -> whether it is a block of a function
+_conversions = _Registry()  # the user's code -> its Conversion, or the error that says why none
+_named = _Registry()  # code of a function that d2s wrote -> the same with blocks named as `f` is
+_written = _Registry()  # the code of such a function with the names changed -> as it was
+_made = _Registry()  # code that d2s made -> what part of which function it is
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """What a code object that d2s made is: a function of the user's, or a block of one."""
+
+    #: the function that a block belongs to; a function belongs to itself
+    function: _Part | None = None
 
 
 def conversion_of(function: types.FunctionType) -> Conversion:
@@ -130,8 +160,8 @@ def _convert(
     function: types.FunctionType, edit: Callable[[Any], None] = lambda tree: None
 ) -> Conversion:
     """Convert a function, whose tree may be edited before."""
-    # the thousands of small objects of a syntax tree would make the collector look through
-    # everything else again and again; none of them is garbage yet
+    # A syntax tree has thousands of small objects. None of them is garbage yet, but their number
+    # would make the garbage collector look through everything else in the process several times.
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -180,11 +210,18 @@ def _known_names(function: types.FunctionType) -> dict[str, object]:
     return known
 
 
-def _register(code: types.CodeType, around: str = "") -> None:
-    _made.put(code, code.co_qualname == around)
+def _register(code: types.CodeType, around: str = "", function: _Part | None = None) -> None:
+    """Remember code that d2s made, and the code inside it; `around` is the name of the next outer.
+
+    `emit` has given a block the qualified name of its function. A function that the user wrote
+    inside another has a longer one.
+    """
+    is_block = code.co_qualname == around
+    part = _Part(function if is_block else None)
+    _made.put(code, part)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            _register(constant, code.co_qualname)
+            _register(constant, code.co_qualname, function if is_block else part)
 
 
 def is_made_by_d2s(function: types.FunctionType) -> bool:
@@ -236,9 +273,29 @@ def is_made_code(code: types.CodeType) -> bool:
     return _made.get(code) is not None
 
 
+def is_statement_block(code: types.CodeType) -> bool:
+    """Whether d2s made this code of a statement, or a part of one, inside a function."""
+    part = _made.get(code)
+    return part is not None and part.function is not None
+
+
+def function_around(code: types.CodeType) -> object | None:
+    """A mark of the function that code of d2s's making is, or is a block of; None for other code.
+
+    Of two frames, one of a block and one around it, the marks tell whether they are one function.
+    """
+    part = _made.get(code)
+    return None if part is None else part.function or part
+
+
 def is_block(code: types.CodeType) -> bool:
-    """Whether d2s made this code of a block or an operand inside a function."""
-    return code.co_name == "<lambda>" or bool(_made.get(code))
+    """Whether code is a block of a function, or a lambda: it has no statements of its own.
+
+    Operands that may be left out (``x and f(y)``) become lambdas, and a lambda of the user's is
+    part of the statement it stands in. Python tells the code of a lambda from that of a `def` by
+    this name alone, which no `def` can have.
+    """
+    return code.co_name == "<lambda>" or is_statement_block(code)
 
 
 def why_not(function: Any) -> str:
@@ -288,9 +345,9 @@ def runs_as_it_is(function: types.FunctionType) -> str:
 
 
 def decide_anew() -> None:
-    """Forget what was decided about functions: which of them are converted is another question now.
+    """Forget what was decided about functions, because other files are converted from now on.
 
-    Graphs that are there stay as they are.
+    Graphs that were built before stay as they are.
     """
     _as_is.clear()
     for function in gc.get_objects():
@@ -312,10 +369,10 @@ def runs_later(function: Any) -> bool:
 
 
 def skip(function: Any) -> Any:
-    """Mark a function to be left alone."""
+    """Mark a function that is never converted (`d2s.do_not_convert`)."""
     try:
         setattr(function, _SKIP, True)
-        vars(function).pop(_BOUND, None)
+        vars(function).pop(BOUND, None)
     except AttributeError as error:
         raise Error(
             f"{function!r} takes no mark", code="D2S003", fix="wrap it in a function of your own"
@@ -332,15 +389,16 @@ class ConvertedFunction:
     defaults: tuple[Any, ...] | None
     kwdefaults: dict[str, Any] | None
     closure: tuple[types.CellType, ...] | None
-    #: calls no function of the user's, so it cannot be part of a recursion
+    #: it calls no function of the user's, so it cannot be part of a recursion
     is_leaf: bool
-    #: what callers call that must prepare the call; made when first needed
+    #: a function that runs `made` with more room for recursion, and tells the engine that builds a
+    #: graph of the call; `d2s.runtime.calls` makes it when it is first needed
     caller: Any = None
 
 
 def bound(function: types.FunctionType) -> ConvertedFunction:
     """`bind`, remembered with the function object until that changes."""
-    known = function.__dict__.get(_BOUND)
+    known = function.__dict__.get(BOUND)
     if (
         known is None
         or known.code is not function.__code__
@@ -348,7 +406,7 @@ def bound(function: types.FunctionType) -> ConvertedFunction:
         or known.kwdefaults is not function.__kwdefaults__
         or known.closure is not function.__closure__
     ):
-        known = function.__dict__[_BOUND] = ConvertedFunction(
+        known = function.__dict__[BOUND] = ConvertedFunction(
             bind(function),
             function.__code__,
             function.__defaults__,
@@ -417,7 +475,7 @@ def _is_current(made: types.FunctionType, function: types.FunctionType) -> bool:
     )
 
 
-#: The cell that generated functions find `d2s` in. Nobody else has it, and it is filled once.
+#: The closure cell in which generated functions find `d2s`. Nobody else has it; it is filled once.
 _RUNTIME = types.CellType()
 
 
@@ -427,5 +485,5 @@ def generated_code_calls(runtime: types.ModuleType) -> None:
 
 
 def runtime_cell() -> types.CellType:
-    """What holds d2s for all generated functions."""
+    """The cell that holds `d2s` in the closures of all generated functions."""
     return _RUNTIME

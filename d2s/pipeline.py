@@ -1,6 +1,11 @@
 """The compiler on one page: which converters run, in which order, and how.
 
-Order is meaning, so it is written down once, here.
+The order of converters is part of what they mean, so it is written down once, here. ::
+
+    while x < 9:                  Exits       while not broke_1 and x < 9: ...
+        if x == 7: break    =>    IfStmt      def then_2(...), def else_2(...), d2s.cond(...)
+        x += 1                    WhileStmt   def test_1(...), def body_1(...), d2s.while_loop(...)
+                                  BoolOps     d2s.all_(d2s.not_(broke_1), lambda: x < 9)
 """
 
 from __future__ import annotations
@@ -29,7 +34,7 @@ from d2s.analysis.scopes import (
     runs_later,
 )
 from d2s.converters.asserts import Asserts
-from d2s.converters.base import Context, Converter
+from d2s.converters.base import Context, Converter, Written
 from d2s.converters.blocks import mark_unbound
 from d2s.converters.bool_ops import BoolOps
 from d2s.converters.calls import Calls, name_super, untell_super
@@ -82,7 +87,7 @@ PASSES: tuple[tuple[type[Converter], ...], ...] = (
     (UnboundReads, IfExp, BoolOps, Compare, Power, SubscriptReads, Calls, Asserts, Formatted),
 )
 
-#: what may be converted in the body of a class: functions made there would not see its names
+#: what is converted in the body of a class: functions made of its blocks would not see its names
 _IN_CLASSES = (UnboundReads, Calls, ClassBodies)
 
 
@@ -90,6 +95,32 @@ def run(unit: Unit, known: dict[str, object], until: str = "") -> tuple[gast.AST
     """Convert the tree of a unit; also the name by which it calls d2s, and all generated names.
 
     `known` are the values of its global names, as far as they are known.
+    """
+    written, names, has_super = _written(unit, known)
+    context = Context(written, Names(names, unit.first_line))
+    tree = unit.tree
+    for group in PASSES:
+        tree = _Walk(context, group).run(tree)
+        if until in {converter.__name__ for converter in group}:
+            break
+    if has_super:
+        untell_super(tree, context.names.made)
+    if len(written.nodes) > 3 * MAX_DEPTH and depth(tree) > MAX_DEPTH:
+        raise RecursionError
+    runtime = "d2s"
+    if runtime in names and written.globals.get(runtime) is not sys.modules["d2s"]:
+        # the user means something else by `d2s`
+        (runtime,) = context.names.fresh("d2s_")
+        for node in all_nodes(tree):
+            if getattr(node, "generated", False):
+                node.id = runtime
+    return tree, runtime, context.names.made
+
+
+def _written(unit: Unit, known: dict[str, object]) -> tuple[Written, set[str], bool]:
+    """What the converters may know of a unit, all its names, and whether it calls `super`.
+
+    A call ``super()`` is told its arguments here, before anybody asks what the function reads.
     """
     names: set[str] = set()
     bound: set[str] = set()
@@ -109,30 +140,7 @@ def run(unit: Unit, known: dict[str, object], until: str = "") -> tuple[gast.AST
     kinds = {type(node) for node in every}
     # a name bound anywhere in the function may hide the module of that name
     visible = {name: value for name, value in known.items() if name not in bound}
-    context = Context(
-        unit,
-        Names(names, unit.first_line),
-        every,
-        bound,
-        kinds,
-        globals=visible,
-    )
-    tree = unit.tree
-    for group in PASSES:
-        tree = _Walk(context, group).run(tree)
-        if until in {converter.__name__ for converter in group}:
-            break
-    if has_super:
-        untell_super(tree, context.names.made)
-    if len(every) > 3 * MAX_DEPTH and depth(tree) > MAX_DEPTH:
-        raise RecursionError
-    runtime = "d2s"
-    if runtime in names and visible.get(runtime) is not sys.modules["d2s"]:
-        (runtime,) = context.names.fresh("d2s_")
-        for node in all_nodes(tree):
-            if getattr(node, "generated", False):
-                node.id = runtime
-    return tree, runtime, context.names.made
+    return Written(unit, every, bound, kinds, visible), names, has_super
 
 
 #: syntax that makes a function run later than it is called
@@ -162,7 +170,7 @@ class _Walk:
         self._visitors: dict[type[gast.AST], list[Any]] = {}
         self._needs_flow = IfStmt in group
         self._reads = UnboundReads in group
-        self._has_later = not _LATER.isdisjoint(context.kinds)
+        self._has_later = not _LATER.isdisjoint(context.written.kinds)
         self._in_class = group == _IN_CLASSES
         self._everywhere = self._in_class or group == (UnboundReads,)
         for kind in group:
@@ -172,7 +180,7 @@ class _Walk:
 
         self._fields: tuple[str, ...] | None = None
         if all(issubclass(node_class, gast.stmt) for node_class in self._visitors):
-            # no statement is in an expression
+            # statements are all that this group knows, and no expression has one inside
             self._fields = BLOCKS
 
     def run(self, tree: gast.AST) -> gast.AST:
@@ -186,9 +194,9 @@ class _Walk:
             return self._visit_scope(node, node._fields)
         fields = self._fields or node_fields(type(node))
         if isinstance(node, COMPREHENSIONS):
-            self._context.in_expression += 1
+            self._context.here.in_expression += 1
             self._children(node, fields)
-            self._context.in_expression -= 1
+            self._context.here.in_expression -= 1
         elif fields:
             self._children(node, fields)
         return self._rewritten(node)
@@ -206,23 +214,23 @@ class _Walk:
         return self._rewritten(node)
 
     def _visit_function(self, node: gast.AST, fields: tuple[str, ...]) -> None:
-        context = self._context
-        outer = context.flow, context.declared_global, context.in_expression
-        context.in_expression = int(isinstance(node, gast.Lambda))
+        context, here, notes = self._context, self._context.here, self._context.notes
+        outer = here.flow, here.declared_global, here.in_expression
+        here.in_expression = int(isinstance(node, gast.Lambda))
         flow = None
         if isinstance(node, gast.FunctionDef):
             scopes = Scopes()
-            has_global = gast.Global in context.kinds
-            context.declared_global = scopes.declared(node, gast.Global) if has_global else set()
+            has_global = gast.Global in context.written.kinds
+            here.declared_global = scopes.declared(node, gast.Global) if has_global else set()
             if self._needs_flow:
-                still_local = context.still_local.get(id(node), set())
-                flow = context.flow = Flow(node, scopes, context.exits, still_local)
-                context.unbound_reads |= flow.unbound_reads
-                context.free_unbound_reads |= flow.free_unbound_reads
+                still_local = notes.still_local.get(id(node), set())
+                flow = here.flow = Flow(node, scopes, notes.exits, still_local)
+                notes.unbound_reads |= flow.unbound_reads
+                notes.free_unbound_reads |= flow.free_unbound_reads
         self._children(node, fields)
         if flow is not None:
             node.body = mark_unbound(flow.never_bound, node.body[0]) + node.body
-        context.flow, context.declared_global, context.in_expression = outer
+        here.flow, here.declared_global, here.in_expression = outer
 
     def _visit_class(self, node: gast.ClassDef, fields: tuple[str, ...]) -> None:
         """The body of a class runs as it is, but for calls; functions it makes are converted."""
@@ -239,8 +247,8 @@ class _Walk:
 
     def _rewritten(self, node: gast.AST) -> Any:
         marks = []
-        if self._needs_flow and isinstance(node, gast.stmt) and self._context.flow is not None:
-            marks = mark_unbound(self._context.flow.marks(node), node)
+        if self._needs_flow and isinstance(node, gast.stmt) and self._context.here.flow is not None:
+            marks = mark_unbound(self._context.here.flow.marks(node), node)
         elif type(node) not in self._visitors:
             return node
         before: list[gast.AST] = marks
@@ -253,7 +261,7 @@ class _Walk:
             place = next((n for n, one in enumerate(new) if one is node), None)
             if place is None:
                 return [*before, *new, *after]
-            # the statement itself is still there, for the converters that come next
+            # the converter put statements around this one, which the next converters may change
             before, after = [*before, *new[:place]], [*new[place + 1 :], *after]
         return [*before, node, *after] if before or after else node
 
@@ -266,9 +274,9 @@ class _Walk:
                 changed: list[Any] = []
                 for child in value:
                     new = self.visit(child) if isinstance(child, gast.AST) else child
-                    if self._context.before_statement and isinstance(child, gast.stmt):
-                        changed += self._context.before_statement
-                        self._context.before_statement = []
+                    if self._context.here.before_statement and isinstance(child, gast.stmt):
+                        changed += self._context.here.before_statement
+                        self._context.here.before_statement = []
                     changed.extend(new) if isinstance(new, list) else changed.append(new)
                 value[:] = changed
             elif isinstance(value, gast.AST) and value._fields:

@@ -12,8 +12,8 @@ from d2s import conversion
 from d2s.errors import ConversionError, a, hide_own_frames
 from d2s.libraries import claim, is_excluded, is_library_file, may_be_included
 from d2s.options.options import PLAIN, Options
+from d2s.recursion import deep
 from d2s.runtime import calls, engines
-from d2s.runtime.recursion import deep
 
 
 class StaticFunction:

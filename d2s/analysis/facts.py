@@ -1,4 +1,4 @@
-"""Small facts about single statements, for the flow of names."""
+"""Questions about single statements that the flow of names asks."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from d2s.analysis.scopes import COMPREHENSIONS, Scopes, all_nodes, bound_as_text
 
 
 def body_of(scope: gast.AST) -> list[gast.AST]:
+    """The statements of a function or a class; of a lambda, its expression."""
     return [scope.body] if isinstance(scope, gast.Lambda) else scope.body
 
 
@@ -40,6 +41,7 @@ def comprehension_parts(node: gast.AST) -> Iterable[gast.AST]:
 
 
 def first_places(function: gast.FunctionDef, parameters: list[str]) -> dict[str, int]:
+    """The order in which a function first mentions its names: parameters, then its text."""
     order: dict[str, int] = {}
     for name in parameters:
         order.setdefault(name, len(order))
@@ -62,16 +64,18 @@ def is_deletion(node: gast.AST) -> bool:
 
 
 def deleted(node: gast.AST) -> set[str]:
+    """The name that a statement deletes, if it does."""
     return {node.targets[0].id} if is_deletion(node) else set()
 
 
 def handler_name(handler: gast.ExceptHandler) -> str:
+    """The name that ``except E as name`` binds, or nothing."""
     name = handler.name
     return "" if name is None else (name if isinstance(name, str) else name.id)
 
 
 def writes_last(body: list[gast.stmt], name: str) -> bool:
-    """Whether a block writes a name by its last statement at most."""
+    """Whether no statement of a block writes a name, except perhaps the last one to run."""
     if not body:
         return True
     *before, last = body
@@ -86,6 +90,7 @@ def writes_last(body: list[gast.stmt], name: str) -> bool:
 
 
 def binds_name(body: list[gast.stmt], name: str) -> bool:
+    """Whether code binds a name anywhere, functions inside left out."""
     for node in own_nodes(body):
         if isinstance(node, gast.Name):
             if node.id == name and not isinstance(node.ctx, gast.Load):

@@ -1,4 +1,4 @@
-"""Syntax that Python has not, between two converters."""
+"""Syntax that Python does not have: what one converter makes for another that runs later."""
 
 from __future__ import annotations
 

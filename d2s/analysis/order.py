@@ -1,4 +1,8 @@
-"""What an expression with ``:=`` has bound, and when: names in the order of evaluation."""
+"""What an expression with ``:=`` has bound, and when: names in the order of evaluation.
+
+In ``(y := f(x)) > 0 and (z := y)`` the name `y` is bound whenever there is a value, and `z` in
+addition when the value is true. `x` is read before the expression has bound it; `y` is not.
+"""
 
 from __future__ import annotations
 
@@ -97,6 +101,7 @@ def evaluate(node: gast.AST, scopes: Scopes, bound: frozenset[str] = frozenset()
 
 
 def _in_turn(nodes: list[gast.AST], scopes: Scopes, bound: frozenset[str]) -> Evaluated:
+    """Parts that are evaluated one after the other, all of them."""
     total = Evaluated()
     for node in nodes:
         found = evaluate(node, scopes, bound | total.sure)
@@ -106,6 +111,7 @@ def _in_turn(nodes: list[gast.AST], scopes: Scopes, bound: frozenset[str]) -> Ev
 
 
 def _bool_op(node: gast.BoolOp, scopes: Scopes, bound: frozenset[str]) -> Evaluated:
+    """`and`, `or`: the first operand is evaluated surely, the others while the truth is open."""
     total = Evaluated()
     through: set[str] = set()
     for n, value in enumerate(node.values):
@@ -128,7 +134,7 @@ def _bool_op(node: gast.BoolOp, scopes: Scopes, bound: frozenset[str]) -> Evalua
 
 
 def _comprehension(node: gast.AST, scopes: Scopes, bound: frozenset[str]) -> Evaluated:
-    """What it reads at once, and what its own part reads; what it binds may not be bound."""
+    """What a comprehension reads; what it binds by ``:=`` is not sure, for it may have no items."""
     first = node.generators[0]
     found = evaluate(first.iter, scopes, bound)
     own = scopes.comprehension_targets(node) | bound | found.sure
@@ -154,6 +160,7 @@ def bound_by_thunks(expression: gast.AST) -> set[str]:
 
 
 def _stays(node: gast.AST) -> bool:
+    """Whether an expression stays Python's, because its operands need not become functions."""
     if isinstance(node, gast.BoolOp):
         return all(is_python_bool(value) for value in node.values[:-1])
     if isinstance(node, gast.IfExp):
@@ -169,7 +176,8 @@ def is_flag(node: gast.expr) -> bool:
 def is_python_bool(test: gast.expr) -> bool:
     """Whether Python knows the truth of an expression whatever its operands are."""
     if isinstance(test, gast.Compare):
-        # a bool of Python's is an array in a graph; whether it is True is asked for elsewhere
+        # `x is True`: what is a bool in plain Python is an array in a graph, where the engine is
+        # asked what `is` gives
         flags = any(is_flag(value) for value in (test.left, *test.comparators))
         return not flags and all(isinstance(op, gast.Is | gast.IsNot) for op in test.ops)
     if isinstance(test, gast.UnaryOp) and isinstance(test.op, gast.Not):
@@ -179,7 +187,7 @@ def is_python_bool(test: gast.expr) -> bool:
     if isinstance(test, gast.List | gast.Tuple | gast.Dict | gast.Set):
         return True  # its truth is its length, whatever is in it
     if isinstance(test, gast.Call):
-        # `is` that was converted already: which object a value is, is known or refused
+        # an `is` that was converted already: the engine knows which object a value is, or refuses
         function, symbols = test.func, [getattr(part, "value", None) for part in test.args[1::2]]
         made = isinstance(function, gast.Attribute) and getattr(function.value, "generated", False)
         return made and function.attr == "compare" and {*symbols} <= {"is", "is not"}

@@ -1,4 +1,7 @@
-"""Sums and products of names, to see that two bounds of a slice are a known distance apart."""
+"""Sums and products of names, to see that two bounds of a slice are a known distance apart.
+
+``x[i * w : i * w + 3]`` takes 3 items wherever it starts: `difference` of the bounds is ``3``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,13 @@
-"""Which names a piece of code reads and binds, scope by scope."""
+"""Which names code reads and binds, scope by scope.
+
+In ::
+
+    total = total + x
+    show = lambda: total
+
+the *uses* of the two statements are: reads ``total x``, writes ``total show``, captured ``total``,
+which the lambda reads whenever it is called.
+"""
 
 from __future__ import annotations
 
@@ -152,7 +161,7 @@ class Scopes:
         body = self.uses(node.body)
         uses.reads |= self.class_names(node)
         uses.captured |= body.captured
-        # `__class__` is the class's own cell
+        # a class keeps `__class__` in a cell of its own, which is no name of the function around
         outer = self.declared(node, gast.Nonlocal) - {"__class__"}
         uses.captured |= outer
         uses.writes |= {node.name} | outer
@@ -171,7 +180,7 @@ class Scopes:
         late = isinstance(node, gast.GeneratorExp)
         (uses.captured if late else uses.reads).update((inner.reads | targets.reads) - bound)
         uses.captured |= (inner.captured | targets.captured) - bound
-        # `:=` binds in the function around
+        # `:=` in a comprehension binds in the function around it
         uses.writes |= inner.writes
         uses.maybe |= inner.writes
         if late:

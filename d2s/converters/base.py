@@ -1,4 +1,15 @@
-"""The one shape of all converters."""
+"""The one shape of all converters, and what the runner hands to them.
+
+A converter for ``a @ b`` would be ::
+
+    class MatMul(Converter):
+        def visit_BinOp(self, node):
+            if not isinstance(node.op, gast.MatMult):
+                return node
+            return quote_expression("d2s.matmul(a, b)", node, a=node.left, b=node.right)
+
+and one more entry in the list of `d2s.pipeline`.
+"""
 
 from __future__ import annotations
 
@@ -13,39 +24,64 @@ from d2s.source.parser import Unit
 
 
 @dataclass
-class Context:
-    """What the runner hands to every converter of one function."""
+class Written:
+    """The function as the user wrote it; no converter changes what is said here."""
 
     unit: Unit
-    names: Names
-    #: every node of the tree as the user wrote it
+    #: every node of the tree
     nodes: list[gast.AST]
     #: every name that is bound somewhere in it
-    bound: set[str] = field(default_factory=set)
+    bound: set[str]
     #: the classes of its nodes
-    kinds: set[type[gast.AST]] = field(default_factory=set)
-    #: set by the runner for the innermost function around the node being converted
+    kinds: set[type[gast.AST]]
+    #: values of the names from outside (``jnp``) that nothing in the function hides
+    globals: dict[str, object]
+
+
+@dataclass
+class Here:
+    """What surrounds the node being converted; the runner keeps it up to date."""
+
+    #: the names of the innermost function, once control leaves blocks only at their end
     flow: Flow | None = None
-    #: names that mean a library (``jnp``) where the function was defined: name -> module or object
-    globals: dict[str, object] = field(default_factory=dict)
+    #: names declared `global` in the innermost function
+    declared_global: set[str] = field(default_factory=set)
+    #: not 0 inside a lambda or a comprehension, where no statement can go
+    in_expression: int = 0
+    #: functions of operands, which the runner puts before the statement being converted
+    before_statement: list[gast.stmt] = field(default_factory=list)
+
+
+@dataclass
+class Notes:
+    """What converters and analyses tell the converters that run after them.
+
+    Statements are meant by the ids of their nodes; what keeps a node alive keeps its id its own.
+    """
+
     #: flags that end a `for` loop early, or tell that a `finally` left, by statement
     exits: dict[int, tuple[gast.stmt, list[str]]] = field(default_factory=dict)
-    #: break flags that are asked for after the loop, by loop
+    #: the break flag that is asked for after a loop, by loop
     broke: dict[int, tuple[gast.stmt, str]] = field(default_factory=dict)
-    #: names that only statements bind which nothing reaches, and which were dropped: by function
+    #: by function, the names that only dropped statements bind, which nothing reaches
     still_local: dict[int, set[str]] = field(default_factory=dict)
     #: functions that are the test of a loop
     tests: set[str] = field(default_factory=set)
-    #: names declared `global` in the innermost function
-    declared_global: set[str] = field(default_factory=set)
-    #: inside a lambda or a comprehension, where no statement can go
-    in_expression: int = 0
-    #: functions of operands, which go before the statement being converted
-    before_statement: list[gast.stmt] = field(default_factory=list)
     #: reads of names that may be unbound, by node
     unbound_reads: set[int] = field(default_factory=set)
     #: the same in inner functions, where the name is free
     free_unbound_reads: set[int] = field(default_factory=set)
+
+
+@dataclass
+class Context:
+    """What the runner hands to every converter of one function."""
+
+    written: Written
+    #: hands out names that the user does not have
+    names: Names
+    here: Here = field(default_factory=Here)
+    notes: Notes = field(default_factory=Notes)
 
 
 class Converter:
@@ -63,8 +99,8 @@ class Converter:
         self.context = context
 
     def block(self, node: gast.stmt) -> Block:
-        assert self.context.flow is not None, "the runner computes the flow of every function"
-        return self.context.flow.block(node)
+        assert self.context.here.flow is not None, "the runner computes the flow of every function"
+        return self.context.here.flow.block(node)
 
     def returns(self, node: gast.stmt) -> bool:
         """Whether a branch returns; since the exits were converted, it does so on every side."""

@@ -1,4 +1,12 @@
-"""What the converters of compound statements have in common: the functions blocks become."""
+"""What the converters of compound statements share: the functions that blocks become.
+
+A block ``n = n // 2`` that takes and gives `n` becomes ::
+
+    def then_2(n):
+        return n // 2
+
+and names that it shares with a closure or a handler are declared `nonlocal` in it.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +39,7 @@ def function(
 
 
 def _without_annotation(node: gast.stmt, shares: set[str]) -> gast.stmt:
-    """Python refuses an annotation of a name that belongs to the function around."""
+    """An assignment without its annotation: Python refuses one of a name that is `nonlocal`."""
     if not isinstance(node, gast.AnnAssign) or getattr(node.target, "id", "") not in shares:
         return node
     made = quote("target = value", node, target=node.target, value=node.value or node.target)
@@ -96,7 +104,7 @@ def binds(expression: gast.expr) -> set[str]:
 
 
 def as_test(node: gast.expr) -> gast.expr:
-    """A converted expression of which only the truth counts: so it is with its operands."""
+    """A converted expression of which only the truth counts: the same is true of its operands."""
     stack = [node]
     while stack:
         operand = stack.pop()
@@ -126,12 +134,12 @@ def thunk(context: Context, kind: str, value: gast.expr) -> gast.expr:
     if not names:
         return quote_expression("lambda: value", value, value=value)
     (name,) = context.names.fresh(kind, line=value.lineno)
-    context.before_statement += quote(
+    context.here.before_statement += quote(
         "def name():\n    global outside\n    nonlocal through\n    return value",
         value,
         name=name,
-        outside=sorted(names & context.declared_global),
-        through=sorted(names - context.declared_global),
+        outside=sorted(names & context.here.declared_global),
+        through=sorted(names - context.here.declared_global),
         value=value,
     )
     return quote_expression("name", value, name=name)

@@ -36,7 +36,7 @@ class BoolOps(Converter):
             return node
         name = "and" if isinstance(node.op, gast.And) else "or"
         first, *later = node.values
-        if self.context.in_expression and any(binds(value) for value in later):
+        if self.context.here.in_expression and any(binds(value) for value in later):
             *others, last = node.values  # no function can be made here for what binds a name
             node.values = [quote_expression("d2s.concrete(v)", v, v=v) for v in others] + [last]
             return node
@@ -54,11 +54,11 @@ class BoolOps(Converter):
         return node
 
     def _is_bool(self, node: gast.Call) -> bool:
-        hidden = self.context.bound | self.context.globals.keys()
+        hidden = self.context.written.bound | self.context.written.globals.keys()
         is_name = isinstance(node.func, gast.Name) and node.func.id == "bool"
         return is_name and len(node.args) == 1 and "bool" not in hidden
 
     def visit_FunctionDef(self, node: gast.FunctionDef) -> gast.stmt:
-        if node.name in self.context.tests:
+        if node.name in self.context.notes.tests:
             node.body[-1].value = as_test(node.body[-1].value)
         return node

@@ -29,7 +29,7 @@ class Calls(Converter):
 
     def visit_Call(self, node: gast.Call) -> gast.expr:
         callee = node.func
-        if getattr(callee, "id", "") == "super" and "super" not in self.context.bound:
+        if getattr(callee, "id", "") == "super" and "super" not in self.context.written.bound:
             return node
         if self._is_runtime(callee) or self._is_update(callee):
             return node
@@ -64,7 +64,7 @@ class Calls(Converter):
             root = root.value
         if not path or not isinstance(root, gast.Name):
             return False
-        module = self.context.globals.get(root.id)
+        module = self.context.written.globals.get(root.id)
         return module is not None and takes_no_functions(module, tuple(reversed(path)))
 
 
@@ -76,22 +76,24 @@ def is_exception(callee: gast.expr, context: Context) -> bool:
     """Whether a name means one of Python's own exceptions, which take whatever they are given."""
     name = callee.id if isinstance(callee, gast.Name) else ""
     kind = getattr(builtins, name, None)
-    if name in context.globals or name in context.bound or not isinstance(kind, type):
+    hidden = name in context.written.globals or name in context.written.bound
+    if hidden or not isinstance(kind, type):
         return False
     return issubclass(kind, BaseException) and not issubclass(kind, _STRICT)
 
 
 def _puts_together(node: gast.Call) -> bool:
-    """Whether a call may make one array of a list that has grown."""
+    """Whether a call may make one array of a list that a loop has appended to."""
     kinds = (gast.Name, gast.Attribute, gast.Subscript, gast.Call, gast.BinOp, gast.ListComp)
     name = getattr(node.func, "attr", "")
     return name in PUTS_TOGETHER and bool(node.args) and isinstance(node.args[0], kinds)
 
 
 def name_super(tree: gast.AST, is_method: bool) -> None:
-    """``super()`` looks into the frame of its method, and blocks have frames of their own.
+    """Write out the arguments of ``super()``: the class and the first parameter.
 
-    So it is told what it would find there, before anybody asks what the method reads.
+    Without them it looks into the frame of its method, and blocks have frames of their own. This
+    happens before anybody asks which names the method reads.
     """
     classes = [node for node in all_nodes(tree) if isinstance(node, gast.ClassDef)]
     for node in (inner for outer in [tree] * is_method + classes for inner in all_nodes(outer)):
@@ -107,7 +109,7 @@ def name_super(tree: gast.AST, is_method: bool) -> None:
 
 
 def untell_super(tree: gast.AST, generated: set[str]) -> None:
-    """Where it stands in its method and not in a block, ``super()`` finds everything itself."""
+    """Remove the arguments again where ``super()`` still stands in its method, in no block."""
     for node in all_nodes(tree):
         if isinstance(node, gast.FunctionDef) and node.name not in generated:
             for call in own_nodes(node.body):

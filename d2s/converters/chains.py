@@ -68,10 +68,10 @@ class LongChains(Converter):
 
 
 class FindChains(Converter):
-    """Gathers the links of a chain; two of them make one."""
+    """Gathers two or more links of `if`/`elif` on one integer into one node."""
 
     def visit_FunctionDef(self, node: gast.FunctionDef) -> gast.FunctionDef:
-        if gast.Eq not in self.context.kinds and gast.Match not in self.context.kinds:
+        if self.context.written.kinds.isdisjoint((gast.Eq, gast.Match)):
             return node
         for body in own_bodies(node.body):
             for n, statement in enumerate(body):
@@ -114,6 +114,7 @@ class SwitchStmt(Converter):
 
 
 def _chain(node: gast.If) -> Switch | None:
+    """The links of a chain that ask one name for integers, as one node; None for fewer than two."""
     subject, cases, link = "", [], [node]
     seen: set[int | None] = set()
     while len(link) == 1 and isinstance(link[0], gast.If):
@@ -149,6 +150,7 @@ def _equals(test: gast.expr) -> tuple[str, list[gast.expr]] | None:
 
 
 def _number(value: gast.expr) -> int | None:
+    """The integer that stands in the text, with its sign."""
     if isinstance(value, gast.UnaryOp) and isinstance(value.op, gast.USub):
         inner = _number(value.operand)
         return None if inner is None else -inner

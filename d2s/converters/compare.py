@@ -45,7 +45,7 @@ class Compare(Converter):
             return self._membership(node)
         if len(node.ops) == 1 and not _may_be_of_numbers(node):
             return node
-        if self.context.in_expression and any(binds(value) for value in node.comparators[1:]):
+        if self.context.here.in_expression and any(binds(value) for value in node.comparators[1:]):
             return node  # no function can be made here for what binds a name
         second, *later = node.comparators
         values = [second, *(thunk(self.context, "operand", value) for value in later)]

@@ -26,7 +26,7 @@ class Declarations(Converter):
     """Every `global` and `nonlocal`."""
 
     def visit_FunctionDef(self, node: gast.FunctionDef) -> gast.FunctionDef:
-        if self.context.kinds.isdisjoint((gast.Global, gast.Nonlocal)):
+        if self.context.written.kinds.isdisjoint((gast.Global, gast.Nonlocal)):
             return node
         found: list[gast.stmt] = []
         for body in own_bodies(node.body):

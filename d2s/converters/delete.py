@@ -29,11 +29,11 @@ class Delete(Converter):
     """`del` of local names."""
 
     def visit_FunctionDef(self, node: gast.FunctionDef) -> gast.FunctionDef:
-        if gast.Delete not in self.context.kinds:
+        if gast.Delete not in self.context.written.kinds:
             return node
         scopes = Scopes()
         outside = scopes.declared(node, gast.Global)
-        if node is self.context.unit.tree:
+        if node is self.context.written.unit.tree:
             outside |= scopes.declared(node, gast.Nonlocal)
         for body in own_bodies(node.body):
             if any(isinstance(statement, gast.Delete) for statement in body):

@@ -84,6 +84,13 @@ class Exits(Converter):
 
 
 class _Function:
+    """Rewrites the body of one function.
+
+    `_tail` takes statements after which the function ends: there `return` may stay. `_flagged`
+    takes those inside loops, `try` and `with`, where control must reach the end of the block: there
+    an exit sets a flag, and what follows asks for it.
+    """
+
     def __init__(self, context: Context, node: gast.FunctionDef) -> None:
         self._context, self._node = context, node
         self._returned = self._value = ""
@@ -96,7 +103,7 @@ class _Function:
         body = self._tail(self._node.body, depth=0, end=[])
         if self._dropped:
             names = Scopes().made_local(self._node, self._dropped)
-            self._context.still_local[id(self._node)] = names
+            self._context.notes.still_local[id(self._node)] = names
         if self._returned and not self._is_asked(body, self._returned):
             for inner in own_bodies(body):
                 kept = [s for s in inner if not _sets(s, self._returned)]
@@ -107,7 +114,7 @@ class _Function:
         """Whether a flag is ever read: a function that surely returns need not ask."""
         loads = (n for n in own_nodes(body) if isinstance(n, gast.Name) and n.id == flag)
         return any(isinstance(n.ctx, gast.Load) for n in loads) or any(
-            flag in flags for _, flags in self._context.exits.values()
+            flag in flags for _, flags in self._context.notes.exits.values()
         )
 
     def _flags(self) -> tuple[str, str]:
@@ -292,7 +299,8 @@ class _Function:
         if not any(_leaves(statement) for statement in node.finalbody):
             node.finalbody = self._flagged(node.finalbody, loop)
             return [node]
-        # it has flags of its own: those of the body may be set, and must not keep it from anything
+        # the `finally` has flags of its own: those of the body may be set when it begins, and it
+        # must run to its end nevertheless
         if any(map(_returns, node.finalbody)):
             self._flags()
         outer = self._returned, self._value, self._flag_line
@@ -321,7 +329,7 @@ class _Function:
             set_it = quote("flag = True", at, flag=meant) if meant else []
             then = [*keep, *set_it, *forgotten] or quote("pass", at)
             node.finalbody += quote("if flag: then", at, flag=flag, then=then)
-        self._context.exits[id(node)] = (node, [flag for flag, _, _ in ways])
+        self._context.notes.exits[id(node)] = (node, [flag for flag, _, _ in ways])
         return [node]
 
     def _forget(self, flags: list[str], at: gast.AST) -> list[gast.stmt]:
@@ -370,7 +378,7 @@ class _Function:
         return loop.broke
 
     def _loop(self, node: gast.While | gast.For) -> list[gast.stmt]:
-        _, known = self._context.broke.get(id(node), (node, None))
+        _, known = self._context.notes.broke.get(id(node), (node, None))
         loop = Loop(node.lineno, known)
         body = self._flagged(node.body, loop)
         if loop.continued is not None:
@@ -389,7 +397,7 @@ class _Function:
 
     def _stop_at(self, node: gast.While | gast.For, flags: list[str]) -> None:
         if isinstance(node, gast.For):
-            self._context.exits[id(node)] = (node, flags)
+            self._context.notes.exits[id(node)] = (node, flags)
             return
         going = none_of(flags, node.test)
         endless = isinstance(node.test, gast.Constant) and bool(node.test.value)
@@ -399,6 +407,7 @@ class _Function:
 
 
 def none_of(flags: list[str], at: gast.AST) -> gast.expr:
+    """The test that no flag is set."""
     test = f"not ({' or '.join(flags)})" if len(flags) > 1 else f"not {flags[0]}"
     return quote_expression(test, at)
 
@@ -423,6 +432,7 @@ def _exits(node: gast.AST) -> list[gast.stmt]:
 
 
 def _leaves(node: gast.AST) -> bool:
+    """Whether some exit leaves a statement before its end."""
     return bool(_exits(node))
 
 
@@ -454,6 +464,7 @@ def _assigns(body: list[gast.stmt], name: str) -> bool:
 
 
 def _completes(body: list[gast.stmt]) -> Completes:
+    """Whether control reaches the end of statements."""
     status = Completes.ALWAYS
     for node in body:
         if isinstance(node, gast.Return | gast.Break | gast.Continue | gast.Raise):

@@ -23,20 +23,20 @@ class Fence(Converter):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        for node in context.nodes:
+        for node in context.written.nodes:
             if isinstance(node, gast.Call) and self._reads_frame(node):
                 raise ConversionError(
                     f"`{node.func.id}()` shows names of a frame that conversion splits",
-                    site=context.unit.site(node),
+                    site=context.written.unit.site(node),
                     fix="the names themselves",
                 )
 
     def _reads_frame(self, node: gast.Call) -> bool:
         name = getattr(node.func, "id", "")
-        if name in self.context.bound or name in self.context.globals:
+        if name in self.context.written.bound or name in self.context.written.globals:
             return False  # a function of the user's that has the name
         if name in ("eval", "exec"):
-            # with names of its own it looks at no frame
+            # given a dict of names, `eval` and `exec` look at no frame
             given = len(node.args) > 1 or any(k.arg in ("globals", None) for k in node.keywords)
             return not given and not any(isinstance(a, gast.Starred) for a in node.args)
         return name in ("locals", "vars", "dir") and not node.args

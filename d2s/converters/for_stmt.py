@@ -52,11 +52,11 @@ class ForStmt(Converter):
             item = target.id
         else:
             inside = [*quote("target = item", target, target=target, item=item), *inside]
-        _, flags = self.context.exits.get(id(node), (node, []))
+        _, flags = self.context.notes.exits.get(id(node), (node, []))
         call = "d2s.for_loop(iterable, body, *state" + (", test=test)" if flags else ")")
         statements: list[gast.stmt] = []
         if flags:
-            self.context.tests.add(test)
+            self.context.notes.tests.add(test)
             going = quote("return going", node, going=none_of(flags, node))
             statements += function(test, block.takes, Block(), going, node)
         statements += function(

@@ -1,8 +1,8 @@
 """Texts made of values: those of run-time values are filled in when the graph has run.
 
 An f-string that is the message of an assert, or of a raised exception of Python's own, goes nowhere
-else; any other becomes a text that knows its values, which whoever needs its letters must not take
-for one.
+else and stays an f-string. Any other becomes a text that knows its values: code that needs its
+letters is refused, because they are not known yet.
 
 >>> from d2s.pipeline import example
 >>> print(example('''
@@ -34,9 +34,11 @@ class Formatted(Converter):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
+        #: f-strings whose letters nobody asks for, by node
         self._as_they_are: set[int] = set()
+        #: values inside a format, as in ``f"{x:{width}}"``, by node
         self._of_formats: set[int] = set()
-        for node in context.nodes:
+        for node in context.written.nodes:
             if isinstance(node, gast.Assert):
                 self._as_they_are.add(id(node.msg))
             elif isinstance(node, gast.Raise) and isinstance(node.exc, gast.Call):
@@ -55,7 +57,8 @@ class Formatted(Converter):
             return node
         how = chr(node.conversion) if node.conversion > 0 else ""
         if how == "a" or (how and node.format_spec is not None):
-            # what is formatted is the text of the value, which Python would make of a mark
+            # Python would convert what `d2s.quoted` gives, a mark, and format the text of that:
+            # so the mark is told to convert the value
             template, node.conversion = f"d2s.quoted(value, {how!r})", -1
         else:
             template = "d2s.quoted(value)"

@@ -22,7 +22,7 @@ class IfExp(Converter):
     def visit_IfExp(self, node: gast.IfExp) -> gast.expr:
         if is_python_bool(node.test):
             return node
-        if self.context.in_expression and (binds(node.body) or binds(node.orelse)):
+        if self.context.here.in_expression and (binds(node.body) or binds(node.orelse)):
             # no function can be made here for what binds a name
             node.test = quote_expression("d2s.concrete(test)", node.test, test=node.test)
             return node

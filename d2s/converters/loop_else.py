@@ -38,7 +38,7 @@ class LoopElse(Converter):
         if not after or not breaks(node):
             return [node, *after]
         (broke,) = self.context.names.fresh("broke", line=node.lineno)
-        self.context.broke[id(node)] = (node, broke)
+        self.context.notes.broke[id(node)] = (node, broke)
         return [node, *quote("if not broke: after", after[0], broke=broke, after=after)]
 
     visit_While = visit_For

@@ -37,7 +37,8 @@ from d2s.converters.base import Converter
 from d2s.converters.blocks import binds
 from d2s.source.templates import quote, quote_expression
 
-#: makes the expression for a part of the subject; a tree must not hold a node twice
+#: makes the expression for a part of the subject: a new one each time, for no node may be in a tree
+#: twice
 Value = Callable[[], gast.expr]
 
 

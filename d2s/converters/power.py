@@ -1,4 +1,6 @@
-"""``a ** b`` with an exponent that may be negative: Python decides by its sign what the result is.
+"""``a ** b`` becomes ``d2s.power`` where the exponent may be negative.
+
+The power of two integers is a float then, which Python decides by the sign.
 
 >>> from d2s.pipeline import example
 >>> print(example('def f(x, n): return x ** n + x ** 2'))

@@ -25,6 +25,8 @@ A name of the module that is not declared ``global`` is not given a new value.
 from __future__ import annotations
 
 import copy
+import sys
+import types
 from collections.abc import Iterable, Iterator
 
 import gast
@@ -57,15 +59,15 @@ class SubscriptWrites(Converter):
     """Assignments to items, those in targets of loops and `with` included."""
 
     def visit_FunctionDef(self, node: gast.FunctionDef) -> gast.FunctionDef:
-        if node is self.context.unit.tree:
-            self._writes_items = any(map(_is_store, self.context.nodes))
+        if node is self.context.written.unit.tree:
+            self._writes_items = any(map(_is_store, self.context.written.nodes))
             if self._writes_items or self._augments_arrays():
-                self._function(node, set(self.context.unit.free_names))
+                self._function(node, set(self.context.written.unit.free_names))
         return node
 
     def _augments_arrays(self) -> bool:
-        return gast.AugAssign in self.context.kinds and any(
-            self._may_be_shared(value) for _, value in _bindings(self.context.nodes)
+        return gast.AugAssign in self.context.written.kinds and any(
+            self._may_be_shared(value) for _, value in _bindings(self.context.written.nodes)
         )
 
     def _may_be_shared(self, value: gast.expr) -> bool:
@@ -75,8 +77,8 @@ class SubscriptWrites(Converter):
         callee = value.func if isinstance(value, gast.Call) else None
         while isinstance(callee, gast.Attribute):
             callee = callee.value
-        module = self.context.globals.get(getattr(callee, "id", ""))
-        return getattr(module, "__name__", "") == "numpy"
+        module = self.context.written.globals.get(getattr(callee, "id", ""))
+        return module is not None and module is sys.modules.get("numpy")
 
     def _function(self, node: gast.FunctionDef, around: set[str]) -> None:
         """`around` are the names of the functions around this one."""
@@ -103,7 +105,7 @@ class SubscriptWrites(Converter):
 
 
 def _bindings(nodes: Iterable[gast.AST]) -> Iterator[tuple[gast.expr, gast.expr]]:
-    """What assignments bind to what, one by one where tuples are on both sides."""
+    """The target and the value of every assignment, one by one where both sides are tuples."""
     pairs = [(t, n.value) for n in nodes if isinstance(n, gast.Assign) for t in n.targets]
     while pairs:
         target, value = pairs.pop()
@@ -183,7 +185,10 @@ class _Writes:
         return done
 
     def _instead(self, target: gast.expr) -> tuple[gast.expr, list[gast.stmt]]:
-        """Names in place of a target, and the statements that assign them, in order."""
+        """A target with names in the place of items, and the statements that assign the items.
+
+        ``x[i], y = pair`` becomes ``item, y = pair`` and ``x[i] = item``.
+        """
         stores: list[gast.stmt] = []
 
         def replaced(part: gast.expr) -> gast.expr:
@@ -252,6 +257,7 @@ class _Writes:
         return not names.isdisjoint(bound | self._unstable)
 
 
+#: syntax that runs no code of the user's, so that nobody sees when it is evaluated
 _QUIET = (
     gast.Subscript,
     gast.Name,
@@ -264,6 +270,7 @@ _QUIET = (
 
 
 def _is_written(target: gast.expr) -> bool:
+    """Whether a target is an item that may be one of an array: its key is no text."""
     return isinstance(target, gast.Subscript) and not _is_text(target.slice)
 
 
@@ -278,7 +285,7 @@ def _is_text(index: gast.expr) -> bool:
 
 
 def _place(target: gast.Subscript) -> gast.Subscript:
-    """The target as a path from the value of its name."""
+    """``x[i][j]`` as ``d2s.at(x)[i][j]``: the way from the value of a name to an item."""
     made = gast.copy_location(gast.Subscript(target.value, target.slice, gast.Load()), target)
     inner = made
     while isinstance(inner.value, gast.Subscript):
@@ -288,7 +295,7 @@ def _place(target: gast.Subscript) -> gast.Subscript:
 
 
 def _referred(target: gast.Subscript) -> gast.Subscript:
-    """The target as a path from an object that stores what is new in it."""
+    """``o.w[i]`` as ``d2s.ref(o).w[i]``: the object stores a new array in its slot."""
     inner = target
     while isinstance(inner.value, gast.Subscript) and not _is_text(inner.value.slice):
         inner = inner.value
@@ -300,11 +307,11 @@ def _referred(target: gast.Subscript) -> gast.Subscript:
 
 
 class SubscriptReads(Converter):
-    """Items whose index is not written in the text."""
+    """Reads of items whose index is no constant in the text."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._in_annotation = {id(n) for n in _annotations(context.nodes)}
+        self._in_annotation = {id(n) for n in _annotations(context.written.nodes)}
 
     def visit_Subscript(self, node: gast.Subscript) -> gast.Subscript:
         if id(node) in self._in_annotation or _is_static(node.slice):
@@ -325,14 +332,10 @@ class SubscriptReads(Converter):
             while isinstance(base, gast.Attribute):
                 base = base.value
             if isinstance(base, gast.Name):
-                return base.id in self.context.globals and _is_module(self.context.globals[base.id])
+                return isinstance(self.context.written.globals.get(base.id), types.ModuleType)
         callee: gast.expr = getattr(base, "func", base)
         generated = getattr(getattr(callee, "value", None), "generated", False)
         return generated and callee.attr in ("at", "ref")
-
-
-def _is_module(value: object) -> bool:
-    return type(value).__name__ == "module"
 
 
 def _annotations(nodes: list[gast.AST]) -> Iterator[gast.AST]:
@@ -350,7 +353,7 @@ def _annotations(nodes: list[gast.AST]) -> Iterator[gast.AST]:
 
 
 def _is_static(index: gast.expr) -> bool:
-    """Whether an index is written in the text."""
+    """Whether an index is a constant in the text."""
     if isinstance(index, gast.Tuple):
         return all(map(_is_static, index.elts))
     if isinstance(index, gast.Slice):

@@ -95,7 +95,7 @@ class TryStmt(Converter):
     def _finally(self, node: gast.Try, body: str) -> list[gast.stmt]:
         at = node.finalbody[0]
         (final,) = self.context.names.fresh("finally", line=at.lineno)
-        _, left = self.context.exits.get(id(node), (node, []))
+        _, left = self.context.notes.exits.get(id(node), (node, []))
         # a `finally` that leaves swallows the exception, so it says whether it left
         inside = node.finalbody
         if left:
@@ -115,7 +115,7 @@ class TryStmt(Converter):
         return quote_expression("lambda: kind", handler.type, kind=handler.type)
 
     def _is_there(self, name: str) -> bool:
-        return name in self.context.globals or hasattr(builtins, name)
+        return name in self.context.written.globals or hasattr(builtins, name)
 
 
 def _mentions(body: list[gast.stmt], name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Reads of names that may be unbound ask first, where a block may have left the name unbound.
+"""A read of a name that a block may have left unbound becomes ``d2s.read``, which raises for it.
 
 >>> from d2s.pipeline import example
 >>> print(example('''
@@ -31,13 +31,13 @@ class UnboundReads(Converter):
     def visit_Name(self, node: gast.Name) -> gast.expr:
         if not isinstance(node.ctx, gast.Load) or getattr(node, "generated", False):
             return node
-        if id(node) in self.context.free_unbound_reads:
+        if id(node) in self.context.notes.free_unbound_reads:
             return quote_expression("d2s.read(name, free=True)", node, name=node.id)
-        if id(node) in self.context.unbound_reads:
+        if id(node) in self.context.notes.unbound_reads:
             return quote_expression("d2s.read(name)", node, name=node.id)
         return node
 
     def visit_AugAssign(self, node: gast.AugAssign) -> gast.stmt | list[gast.stmt]:
-        if id(node.target) not in self.context.unbound_reads:
+        if id(node.target) not in self.context.notes.unbound_reads:
             return node
         return [*quote("name = d2s.read(name)", node, name=node.target.id), node]

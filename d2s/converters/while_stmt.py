@@ -39,7 +39,7 @@ class WhileStmt(Converter):
     def visit_While(self, node: gast.While) -> list[gast.stmt]:
         block = self.block(node)
         test, body = self.context.names.fresh("test", "body", line=node.lineno)
-        self.context.tests.add(test)
+        self.context.notes.tests.add(test)
         call = "d2s.while_loop(test, body, *state)"
         return [
             *function(test, block.takes, Block(), quote("return test", node, test=node.test), node),

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from d2s.errors import boundary, wrong_option
-from d2s.runtime.values import mark_unusual
+from d2s.options.fast_path import mark_unusual
 
 _KNOWN = ("static", "eager")
 

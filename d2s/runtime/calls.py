@@ -1,7 +1,16 @@
-"""Which function runs where the user calls one: converted code, a backend's, or as it is."""
+"""Which function runs where the user calls one: converted code, an engine's, or as it is.
+
+``g(x)`` is ``d2s.fn(g)(x)`` in generated code. `fn` looks at what `g` is:
+
+- a function or a method of the user's: its converted code,
+- a builtin while a graph is built: what the engine has in its place,
+- code of a library: the function itself, called with converted functions where it calls functions
+  (``jax.vmap(g)``, ``sorted(key=g)``).
+"""
 
 from __future__ import annotations
 
+import builtins
 import functools
 import types
 import weakref
@@ -11,10 +20,9 @@ from typing import Any
 from d2s import conversion
 from d2s.errors import ConversionError
 from d2s.libraries import called_argument, takes_functions
+from d2s.recursion import deep
 from d2s.runtime import frames
-from d2s.runtime.engines import active
-from d2s.runtime.recursion import deep
-from d2s.runtime.values import Watching
+from d2s.runtime.engines import RegionsInProgress, active
 
 _PYTHON = types.FunctionType
 _METHOD = types.MethodType
@@ -33,7 +41,7 @@ def fn(function: Any) -> Any:
         target = _python(function.__func__)
         return function if target is function.__func__ else _METHOD(target, function.__self__)
     if kind is _BUILTIN and not active().staging():
-        return function if function.__name__ not in frames.READERS else frames.reader(function)
+        return frames.counting_users_frames(function)
     return _object(function)
 
 
@@ -43,30 +51,33 @@ def call(function: Any, *args: Any) -> Any:
 
 
 def _python(function: types.FunctionType) -> Any:
-    if "__d2s_bound__" not in function.__dict__:
+    if conversion.BOUND not in function.__dict__:
         if conversion.is_made_by_d2s(function):
             return _prepared(lambda: function, function)
         if conversion.runs_as_it_is(function):
             return _as_it_is(function)
     known = conversion.bound(function)
-    if known.is_leaf and not Watching.count:
+    if known.is_leaf and not RegionsInProgress.count:
         return known.made
     return known.caller or _caller(function, known)
 
 
 def _caller(function: types.FunctionType, known: conversion.ConvertedFunction) -> Any:
-    # a reference to the function itself would keep it alive for as long as itself
+    # the function has `known` in its attributes: a reference back would keep both alive forever
     known.caller = _prepared(weakref.ref(function), known.made)
     return known.caller
 
 
 def _prepared(function: Callable[[], Any], made: types.FunctionType) -> Any:
-    """A converted function that may call others of the user's; Python names it in its errors."""
+    """A converted function that may call others of the user's.
+
+    Python's own errors ("f() takes 1 positional argument") quote its qualified name.
+    """
 
     def call(*args: Any, **kwargs: Any) -> Any:
         run = made
-        if Watching.count:
-            # the function may be gone once it was asked for
+        if RegionsInProgress.count:
+            # the function itself may have been dropped since `fn` was asked for it
             run = active().enter(function() or made, made)
         with deep:
             return run(*args, **kwargs)
@@ -92,16 +103,24 @@ def _object(function: Any) -> Any:
         return _super
     if isinstance(function, type) and issubclass(function, BaseException) and active().staging():
         return functools.partial(_make_exception, function)
-    builtin = kind is type or (
-        kind is types.BuiltinFunctionType and function.__module__ in ("builtins", None)
-    )
-    if builtin and active().staging():
+    if (kind is type or _is_pythons_builtin(function)) and active().staging():
         return functools.partial(_call_builtin, function)
     return _as_it_is(function)
 
 
+def _is_pythons_builtin(function: Any) -> bool:
+    """Whether a builtin is one of the module `builtins`, or a method of an object (`l.append`).
+
+    Those of other modules have their module in `__self__`, and those of extensions may have None.
+    """
+    if type(function) is not _BUILTIN:
+        return False
+    home = function.__self__
+    return home is builtins or not (home is None or isinstance(home, types.ModuleType))
+
+
 def _super(*args: Any) -> Any:
-    """`super` under another name: what it would look for in its frame is not there."""
+    """`super` under another name: conversion has not written out what it looks for in its frame."""
     if not args:
         raise ConversionError(
             "`super` is called by another name and without arguments",
@@ -117,7 +136,7 @@ def _make_exception(kind: Any, /, *args: Any, **kwargs: Any) -> Any:
     """
     made_by_type = type(kind).__call__ is type.__call__
     if not made_by_type or not any(map(_can_be_converted, (kind.__new__, kind.__init__))):
-        # what is not converted takes nothing but letters for a text
+        # code that is not converted cannot take a text whose letters are not known yet
         args, kwargs = active().letters((args, kwargs))
         return _call_builtin(kind, *args, **kwargs)
     made = fn(kind.__new__)(kind, *args, **kwargs)
@@ -151,7 +170,7 @@ def _call_builtin(function: Any, /, *args: Any, **kwargs: Any) -> Any:
 
 
 def _call_as_it_is(function: Any, /, *args: Any, **kwargs: Any) -> Any:
-    """Library code and its kin: not converted, but the functions that it calls are."""
+    """Call code that is not converted, a library's say; the functions that it calls are."""
     backend = active()
     called, given = function, args
     args, kwargs = _converted_arguments(function, args, kwargs)
@@ -167,8 +186,8 @@ def _call_as_it_is(function: Any, /, *args: Any, **kwargs: Any) -> Any:
 def _cross(function: Any, call: Callable[[], Any], values: Any, is_python: bool = True) -> Any:
     """Call code that is not converted: every such call goes through here.
 
-    An exception that it raises only because of what stands for a run-time value is none of the
-    program's.
+    It may raise an exception only because it met what stands for a run-time value in a graph. Plain
+    Python would not have raised that, so the engine is asked for an error to raise instead.
     """
     try:
         result = call()
@@ -202,7 +221,7 @@ def _converted_arguments(
 
 
 def _called(value: Any) -> Any:
-    """A function that something of Python's own calls; builtins may meet run-time values there."""
+    """A function that Python's own code calls, `key` of `sorted` say; it may be a builtin."""
     if value is None or type(value) in (_PYTHON, _METHOD) or not active().staging():
         return _converted_function(value)
     return fn(value)
@@ -212,13 +231,13 @@ def converted(value: Any) -> Any:
     """A function that library code is handed, converted; anything else as it is."""
     kind = type(value)
     if kind in (list, tuple):
-        # some take a list of functions: one for each case
+        # `lax.switch` and others take a list of functions
         changed = [_converted_function(item) for item in value]
         return value if all(a is b for a, b in zip(changed, value, strict=True)) else kind(changed)
     return _converted_function(value)
 
 
-#: builtins that say what a value looks like: a run-time value must not be asked
+#: builtins that make the text of a value: what stands for a run-time value has no such text
 _TEXTS = (print, str, repr, ascii, format)
 
 
@@ -228,7 +247,7 @@ def _converted_function(value: Any) -> Any:
         if conversion.is_made_by_d2s(value) or conversion.runs_as_it_is(value):
             return value
         made = conversion.converted(value)
-        return active().enter(value, made) if Watching.count else made
+        return active().enter(value, made) if RegionsInProgress.count else made
     if kind is _METHOD and type(value.__func__) is _PYTHON:
         function = _converted_function(value.__func__)
         return value if function is value.__func__ else _METHOD(function, value.__self__)

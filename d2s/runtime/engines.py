@@ -1,7 +1,12 @@
-"""Engines that run converted code. Only the jax engine, `d2s.backends.lax`, imports jax."""
+"""Which engine runs converted code, and whether one of them is building a graph.
+
+Engines are imported when they are first asked for: only the jax engine, `d2s.backends.lax`, imports
+jax, and converted code on the plain Python engine does without it.
+"""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -9,6 +14,7 @@ from functools import cache
 from importlib import import_module
 
 from d2s.errors import wrong_option
+from d2s.options.fast_path import mark_unusual
 from d2s.runtime.protocol import Backend as Backend
 
 _MODULES = {"python": "d2s.backends.python", "jax": "d2s.backends.lax.backend"}
@@ -47,3 +53,19 @@ def running_on(chosen: Backend) -> Iterator[None]:
         yield
     finally:
         _active.reset(token)
+
+
+class RegionsInProgress:
+    """How many regions of graphs are being traced now, in all threads; 0 most of the time.
+
+    While it is 0, a function that is called can run at once: no engine wants to know of the call.
+    """
+
+    count = 0
+    lock = threading.Lock()
+
+    @classmethod
+    def change(cls, by: int) -> None:
+        with cls.lock:
+            cls.count += by
+            mark_unusual(by)

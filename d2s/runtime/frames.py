@@ -1,4 +1,16 @@
-"""What shows frames shows the user's: blocks are part of their function, d2s is not there."""
+"""What shows frames shows the user's: a block is part of its function, and d2s is not there.
+
+Converted code has more frames than the user wrote. In ::
+
+    def f(x):
+        if x > 0:
+            warnings.warn("positive")
+
+the call of `warn` stands in a block, a function of d2s's making that ``d2s.cond`` calls, and that
+is called by `f`. Whoever counts frames (`warnings.warn` with its `stacklevel`, `sys._getframe`) or
+prints them (a traceback) is to find the frame of the block in the place of that of `f`, and nothing
+in between. Conversion knows which code is a block, and of which function.
+"""
 
 from __future__ import annotations
 
@@ -8,32 +20,28 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from d2s.conversion import is_block
+from d2s.conversion import function_around, is_statement_block
 from d2s.errors import HOME
-
-#: builtins that count frames from where they are called
-READERS = {"warn", "_getframe"}
-
-
-def reader(function: Any) -> Any:
-    """A builtin that counts frames, told to count the user's."""
-    return {id(warnings.warn): _warn, id(sys._getframe): _getframe}.get(id(function), function)
 
 
 def _is_shown(frame: types.FrameType) -> bool:
+    # converted code has the file name of the user's code that it was made from
     return not frame.f_code.co_filename.startswith(HOME)
 
 
 def _users(frame: types.FrameType | None) -> Iterator[tuple[int, types.FrameType]]:
-    """The frames of the user's functions, innermost first, and how far they are from `frame`."""
-    distance, inner = 0, ""
+    """The frames of the user's functions, innermost first, and how far they are from `frame`.
+
+    Of a block and the frames around it that belong to the same call, the innermost one is given:
+    that is the line where the function is.
+    """
+    distance, inner = 0, None
     while frame is not None:
         code = frame.f_code
         if _is_shown(frame):
-            # of a block and its function, the inner one is where the function is
-            if code.co_qualname != inner:
+            if inner is None or function_around(code) is not inner:
                 yield distance, frame
-            inner = code.co_qualname if is_block(code) and code.co_name != "<lambda>" else ""
+            inner = function_around(code) if is_statement_block(code) else None
         frame, distance = frame.f_back, distance + 1
 
 
@@ -57,16 +65,25 @@ def _getframe(depth: int = 0, /) -> types.FrameType:
     raise ValueError("call stack is not deep enough")
 
 
+#: builtins that count frames from where they are called, by identity, and what counts the user's
+_COUNTING = {id(warnings.warn): _warn, id(sys._getframe): _getframe}
+
+
+def counting_users_frames(function: Any) -> Any:
+    """A builtin as it is, or, if it counts frames, one that counts the user's."""
+    return _COUNTING.get(id(function), function)
+
+
 def without_blocks(traceback: types.TracebackType | None) -> types.TracebackType | None:
     """A traceback with one entry for each function of the user's."""
     entries: list[types.TracebackType] = []
     while traceback is not None:
         code = traceback.tb_frame.f_code
         if _is_shown(traceback.tb_frame):
-            outer = entries[-1].tb_frame.f_code if entries else None
-            inside = is_block(code) and code.co_name != "<lambda>"
-            if inside and outer is not None and outer.co_qualname == code.co_qualname:
-                entries.pop()
+            if entries and is_statement_block(code):
+                outer = entries[-1].tb_frame.f_code
+                if function_around(outer) is function_around(code):
+                    entries.pop()
             entries.append(traceback)
         traceback = traceback.tb_next
     kept: types.TracebackType | None = None

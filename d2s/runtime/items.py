@@ -2,7 +2,8 @@
 
 ``x = d2s.at(x)[i].set(v)`` gives back `x` itself where it was changed in place (lists, dicts, NumPy
 arrays), and the new array where arrays are values. ``d2s.ref(o).w[i] = v`` stores a new array back
-in `o`, and nothing where there is nothing new. Parts are evaluated and read in Python's order.
+in the slot ``o.w``, and stores nothing where the array was changed in place. Parts are evaluated
+and read in Python's order.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class Item:
         return Item(self, active().items(self.container)[self.key], key)
 
     def __getattr__(self, name: str) -> Callable[[Any], Any]:
-        """``.add(v)`` and its kin: the item is read here, before `v` is evaluated."""
+        """``.add(v)`` and the like: the item is read here, before `v` is evaluated."""
         return ItemChange(self, AUGMENTED[name], active().old_item(self.container, self.key))
 
     def set(self, value: Any) -> Any:
@@ -126,7 +127,7 @@ class Ref:
 
 
 class Attribute:
-    """Where a new array goes that takes the place of an attribute's value."""
+    """The slot for a new array that replaces the value of an attribute."""
 
     __slots__ = ("base", "name")
 
@@ -141,7 +142,7 @@ class Attribute:
 
 
 class Nowhere:
-    """The owner of a value that no name or attribute has."""
+    """Stands for the slot of a value that no name and no attribute has: nothing can be stored."""
 
     __slots__ = ("value",)
 
@@ -153,7 +154,11 @@ class Nowhere:
 
 
 class Part:
-    """A value inside an object, and its place: stores go up as far as there is a new value."""
+    """A value inside an object, and the slot that holds it.
+
+    A write into the value may give a new array, which is stored in the slot; if that is an item of
+    an array itself, there is a new array again, for the slot of that one.
+    """
 
     __slots__ = ("place", "value")
 

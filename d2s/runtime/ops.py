@@ -1,7 +1,12 @@
 """The runtime ops that generated code calls: dispatch by value, nothing else.
 
-Each looks at the values it gets. Plain Python values go the way of plain Python at once; anything
-else is the backend's to judge. Arguments are named as the fields of the syntax tree.
+Each looks at the values it gets. With plain Python values it does what Python does, at once; with
+anything else it asks the engine. ::
+
+    x = d2s.cond(x > 0, then_2, else_2, x)      x = 3           runs `then_2`
+                                                x = a tracer    the engine stages both sides
+
+Arguments are named as the fields of the syntax tree.
 """
 
 from __future__ import annotations
@@ -48,7 +53,7 @@ def for_loop(
     *state: Any,
     test: Callable[..., Any] | None = None,
 ) -> Any:
-    """`for`; `test` is asked after each iteration whether to go on."""
+    """`for`; `test` is asked after each trip whether to go on."""
     state = active().for_loop(iterable, body, state, test)
     return state[0] if len(state) == 1 else state
 
@@ -74,7 +79,7 @@ def manager(context: Any) -> Any:
 
 
 def certain(what: str) -> AbstractContextManager[None]:
-    """A block in which nothing may fail at run time, because `what` could not see it."""
+    """A block in which nothing may fail at run time, because `what` could not catch it."""
     backend = active()
     return backend.certain(what) if backend.staging() else nullcontext()
 
@@ -201,7 +206,7 @@ def delete(name: str, value: Any) -> Unbound:
 
 
 def concrete(value: Any) -> Any:
-    """A value whose truth Python asks for itself."""
+    """A value that Python itself asks for its truth: it must be known while the graph is built."""
     return active().concrete(value)
 
 

@@ -1,4 +1,8 @@
-"""What an engine has to offer. Arguments are named as the fields of the syntax tree."""
+"""What an engine has to offer: the methods that the ops call.
+
+Arguments are named as the fields of the syntax tree: `cond(test, then, orelse, state)` is asked for
+``if test: then else: orelse``. `d2s.backends.python` says what each means on plain values.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from d2s.runtime.watching import Seen
 
 Handler = tuple[Any, Callable[[BaseException], Any]]
 Thunk = Callable[[], Any]
-#: a piece of the user's code as a function of the variables it needs
+#: a block of the user's code, as a function of the variables that it takes
 Block = Callable[..., Any]
 #: the values of those variables
 State = tuple[Any, ...]
@@ -73,7 +77,7 @@ class Backend(Protocol):
     def not_(self, operand: Any) -> Any: ...
 
     def is_(self, left: Any, right: Any) -> bool:
-        """Whether two objects that are not one are one in plain Python."""
+        """Whether two different objects would be one and the same in plain Python."""
         ...
 
     def truth(self, operand: Any) -> Any:
@@ -127,7 +131,7 @@ class Backend(Protocol):
         ...
 
     def augmented(self, change: Callable[[Any, Any], Any], old: Any, value: Any, place: Any) -> Any:
-        """What an augmented assignment makes of an item; `place` is where it is."""
+        """What an augmented assignment makes of an item; `place` is the slot that holds it."""
         ...
 
     def augmented_name(
@@ -141,7 +145,10 @@ class Backend(Protocol):
         ...
 
     def refuse_store(self, within: Any) -> None:
-        """A new array would take the place of a value without a name, or fixed in something."""
+        """Raise the error for a new array that has no slot to go to.
+
+        It would replace a value that no name has, or one in a slot of `within` that cannot change.
+        """
         ...
 
     def builtin(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

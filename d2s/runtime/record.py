@@ -1,6 +1,7 @@
 """What became of each control-flow statement, noted while a graph is built for `explain`.
 
-Nobody records in the ordinary case; then a note costs one look at `Recording.on`.
+In the ordinary case nobody records, and the ops look at `Recording.on` and go on. While `explain`
+records, each op adds a `Note`: the line, what the statement became there, and why.
 """
 
 from __future__ import annotations

@@ -1,16 +1,15 @@
-"""The marks that stand for a name without a value."""
+"""Marks that generated code passes around in the place of values."""
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 from typing import Any
 
 
 class Unbound:
-    """Stands where a name has no value; comes out of blocks as it went in.
+    """Stands where a name has no value; a block that does not bind the name hands it on.
 
-    Without a name it marks a value that nobody reads unless a flag says that it is there.
+    Without a name it stands for a value that nobody reads unless a flag says that it is there.
     """
 
     __slots__ = ("name",)
@@ -42,34 +41,12 @@ class Maybe:
     name: str
 
 
-#: one mark for each reason why calls of static functions take the long way now; every call looks
-#: here, and a list costs less than the attribute of a class
-unusual: list[None] = []
-
-
-class Watching:
-    """How many pieces of a graph are being traced now, in all threads; 0 most of the time."""
-
-    count = 0
-    lock = threading.Lock()
-
-    @classmethod
-    def change(cls, by: int) -> None:
-        with cls.lock:
-            cls.count += by
-            mark_unusual(by)
-
-
-def mark_unusual(by: int) -> None:
-    """Add that many marks, or take them away."""
-    if by > 0:
-        unusual.extend([None] * by)
-    elif by < 0:
-        del unusual[by:]
-
-
 class Stored:
-    """The result of an augmented assignment on its way to its place."""
+    """The result of an augmented assignment, on its way to the slot that it is stored in.
+
+    ``d2s.ref(o).w[i] += v`` computes the result first, and then assigns it to ``d2s.ref(o).w[i]``
+    as any value: the mark says that nothing is left to compute.
+    """
 
     __slots__ = ("value",)
 

@@ -1,6 +1,9 @@
 """The values that variables take inside a graph: ``f.watch("x")(*args)``.
 
-A copy of the function tells each new value of the variables; the copy is converted like any other.
+A copy of the function tells each new value of the variables, and is converted like any other::
+
+    x = x * 2       =>      x = x * 2
+                            d2s.observe('x', 3, x)
 """
 
 from __future__ import annotations
@@ -55,7 +58,7 @@ _telling: ContextVar[Callable[[Seen], None] | None] = ContextVar("d2s_observe", 
 
 
 def listener() -> Callable[[Seen], None] | None:
-    """Who is told of values by the code that runs now."""
+    """The function that is told the values of watched variables, for the call that runs now."""
     return _telling.get()
 
 
@@ -83,7 +86,7 @@ class Watched:
         return self.last
 
     def _hear(self, seen: Seen) -> None:
-        # graphs keep this method, so that a later call fills the history of that call
+        # A graph keeps this method for all its calls, so it adds to the history of the last one.
         self.last.seen.append(seen)
 
 

@@ -36,8 +36,8 @@ from d2s.backends.lax.trace import blame, observers
 from d2s.backends.lax.trace.snapshot import Watch
 from d2s.errors import Error, Site, StagingError
 from d2s.options import loop_options
+from d2s.recursion import deep
 from d2s.runtime import record
-from d2s.runtime.recursion import deep
 from d2s.runtime.values import Unbound
 
 

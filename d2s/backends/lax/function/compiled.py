@@ -43,10 +43,11 @@ from d2s.backends.lax.trace.needs import needs_value
 from d2s.backends.lax.trace.provenance import needed_by
 from d2s.errors import Error, NanFound, StagingError, hide_own_frames, wrong_option
 from d2s.options import loop_options
+from d2s.options.fast_path import unusual
 from d2s.options.modes import Modes, is_eager
 from d2s.options.options import PLAIN, Options
-from d2s.runtime.recursion import deep
-from d2s.runtime.values import Watching, unusual
+from d2s.recursion import deep
+from d2s.runtime.engines import RegionsInProgress
 
 logger = logging.getLogger("d2s")
 
@@ -160,7 +161,7 @@ class Compiled(Inspected):
             return self.eagerly(*map(unmarked, args), **unmarked_values(kwargs))
         if self.bound or self.keywords:
             args, kwargs = (*self.bound, *args), {**self.keywords, **kwargs}
-        if not (kwargs or Watching.count):
+        if not (kwargs or RegionsInProgress.count):
             known = self._recent.get(tuple(map(type, args)))
             found = None if known is None else known.read(args)
             if known is not None and found is not None and known.is_ready(prints=True):

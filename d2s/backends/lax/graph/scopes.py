@@ -22,7 +22,7 @@ from d2s.backends.lax.private import running_traces, trace_of
 from d2s.errors import Error, Site
 from d2s.options import loop_options
 from d2s.options.options import OFF
-from d2s.runtime.values import Watching
+from d2s.runtime.engines import RegionsInProgress
 
 #: where containers were last changed by a method, while graphs are built
 changes: dict[int, Site] = {}
@@ -288,12 +288,12 @@ def entered(
 @contextmanager
 def watched(watch: Any) -> Iterator[None]:
     _stack.watches.append(watch)
-    Watching.change(1)
+    RegionsInProgress.change(1)
     try:
         yield
     finally:
         _stack.watches.pop()
-        Watching.change(-1)
+        RegionsInProgress.change(-1)
 
 
 @contextmanager

@@ -1,4 +1,9 @@
-"""Room for recursion: one call of the user's is several frames here."""
+"""Python's recursion limit, raised while code of d2s's own making runs.
+
+One call of a function of the user's is several frames here: its converted code, the blocks it
+became, and the ops between them. This module is below all packages, because conversion walks deep
+trees as well.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +13,11 @@ from typing import ClassVar
 
 
 class Deep:
-    """While converted code runs, Python's recursion limit is raised.
+    """While a block ``with deep:`` runs, Python's recursion limit is `FRAMES` times as high.
 
-    A recursion then goes as deep as it goes in plain Python, and blocks may nest as deeply.
+    A recursion of the user's then goes as deep as it goes in plain Python, and statements may be
+    nested as deeply. The limit belongs to the whole process, so it is raised by the first thread
+    that enters and put back by the last one that leaves.
     """
 
     FRAMES: ClassVar[int] = 8
@@ -36,6 +43,7 @@ class Deep:
         if depth == 0:
             with self._lock:
                 self._running -= 1
+                # a limit that the user's code has set in the meantime stays
                 if self._running == 0 and sys.getrecursionlimit() == self._limit * self.FRAMES:
                     sys.setrecursionlimit(self._limit)
 
