@@ -84,10 +84,11 @@ class LaxBackend(PythonBackend):
     def for_loop(
         self, iterable: Iterable[Any], body: Block, state: State, test: Block | None
     ) -> State:
-        if not self.staging():
-            return super().for_loop(iterable, body, state, test)
-        scopes.begin()
-        return loops.for_loop(iterable, body, state, test)
+        with aliases.looped_over(iterable):
+            if not self.staging():
+                return super().for_loop(iterable, body, state, test)
+            scopes.begin()
+            return loops.for_loop(iterable, body, state, test)
 
     def try_except(self, body: Thunk, handlers_: tuple[Handler, ...], orelse: Thunk | None) -> None:
         if not self.staging():

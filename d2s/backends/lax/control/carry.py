@@ -15,8 +15,8 @@ import numpy as np
 from jax.core import Tracer
 
 from d2s.backends.lax.arrays import aliases
-from d2s.backends.lax.arrays.carried_aliases import Ties
-from d2s.backends.lax.arrays.may_alias import Kin, bases, link
+from d2s.backends.lax.arrays.carried_aliases import CarriedAliases
+from d2s.backends.lax.arrays.may_alias import AliasSet, bases, link
 from d2s.backends.lax.control import notes
 from d2s.backends.lax.control.trips import Hole, Last, State, Trip
 from d2s.backends.lax.forms.appended import NeedsLast
@@ -112,7 +112,7 @@ class Plan:
     #: lists that it appends to, and what it appends in one trip
     appended: list[tuple[list[Any], Any]]
     #: which of the arrays that it carries may be one
-    ties: Ties
+    ties: CarriedAliases
 
     def refuse_other_reads(self, region: Region) -> None:
         """An array that an iteration writes must not be read in the loop under another name."""
@@ -221,7 +221,7 @@ def settle(
     shared: list[Slot] = []
     grown: list[tuple[list[Any], int]] = []
     plan = [_holes(boxed(value), numbers) for value in state]
-    followed: Ties | None = None
+    followed: CarriedAliases | None = None
     #: along which axes of a mesh anything in the loop differs
     axes: frozenset[str] = frozenset()
     start = record.mark()
@@ -235,7 +235,7 @@ def settle(
         stand_for = [None] * (with_code + len(extra)) + holes
         counts = all(map(_counts_from_near, holes))
         first = with_code + len(extra)
-        ties, followed = followed or Ties([hole.init for hole in holes]), None
+        ties, followed = followed or CarriedAliases([hole.init for hole in holes]), None
         try:
             region = trace(
                 trip.run,
@@ -355,12 +355,12 @@ def _only_strengthens(changes: list[Joined], region: Region) -> bool:
     )
 
 
-def _kin_after(region: Region, holes: list[Hole], carried: list[Joined]) -> list[Kin]:
+def _kin_after(region: Region, holes: list[Hole], carried: list[Joined]) -> list[AliasSet]:
     """For each hole, which arrays it may be after an iteration."""
     sides = {id(leaf.sides[0]): leaf.sides[1] for leaf in carried}
     inputs = region.inputs[len(region.inputs) - len(holes) :]
     return [
-        Kin([one], [one])
+        AliasSet([one], [one])
         if isinstance(sides.get(id(hole), FILLER), Filler)
         else region.kin_of(sides[id(hole)])
         for hole, one in zip(holes, inputs, strict=True)

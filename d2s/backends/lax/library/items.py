@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from d2s.backends.lax.arrays import aliases
-from d2s.backends.lax.arrays.may_alias import kin, link_view, link_ways
+from d2s.backends.lax.arrays.may_alias import alias_set, link_view, link_ways
 from d2s.backends.lax.control import branches
 from d2s.backends.lax.failures.after_failure import select
 from d2s.backends.lax.forms import origins
@@ -159,7 +159,7 @@ def _chosen(container: Any, index: Any) -> Any:
         kinds = []
     if len({kind.bare for kind in kinds}) == 1 and all(map(is_dynamic, container)):
         found = cast(jnp.stack([jnp.asarray(item) for item in container])[at], kinds[0])
-        link_ways([found], [[kin(item)] for item in container])
+        link_ways([found], [[alias_set(item)] for item in container])
         return origins.made(found, functools.reduce(origins.joined, (k.kind for k in kinds)))
     cases = {n: lambda item=item: item for n, item in enumerate(container)}
     return branches.switch(at, cases, lambda: container[-1], ())
@@ -167,7 +167,7 @@ def _chosen(container: Any, index: Any) -> Any:
 
 def _set_in_list(container: list[Any], index: Any, value: Any) -> None:
     at = _position(container, index, "assignment index")
-    new, held = kin(value), list(map(kin, container))
+    new, held = alias_set(value), list(map(alias_set, container))
     for n, old in enumerate(container):
         container[n] = select(at == n, value, old)
     ways = [[*held[:n], new, *held[n + 1 :]] for n in range(len(held))]

@@ -19,7 +19,7 @@ import numpy as np
 from jax.extend.core import Var, jaxprs_in_params
 
 from d2s.backends.lax.arrays import aliases
-from d2s.backends.lax.arrays.may_alias import Kin, kin
+from d2s.backends.lax.arrays.may_alias import AliasSet, alias_set
 from d2s.backends.lax.failures import failing
 from d2s.backends.lax.failures.after_failure import at_failure, keep_transient
 from d2s.backends.lax.failures.failing import Failures
@@ -71,7 +71,7 @@ class Region:
     writes: bool = False
     #: its inputs as they were inside, and for its outputs, which arrays they may be
     inputs: list[Any] = field(default_factory=list)
-    kin: list[Kin] = field(default_factory=list)
+    kin: list[AliasSet] = field(default_factory=list)
     _had_code: bool = False
     _overflow_number: int = 0
     #: outputs, code and failures without the checks
@@ -167,12 +167,12 @@ class Region:
         used |= {id(v) for v in jaxpr.outvars}
         return any(id(v) in used for v in variables)
 
-    def kin_of(self, side: Any) -> Kin:
+    def kin_of(self, side: Any) -> AliasSet:
         """Which arrays one side of a joined leaf may be, in this region."""
         if not isinstance(side, Out):
-            return kin(side)
+            return alias_set(side)
         # the checks of integers come after what the code itself gives
-        return self.kin[side.index] if side.index < len(self.kin) else Kin([], [])
+        return self.kin[side.index] if side.index < len(self.kin) else AliasSet([], [])
 
     def guard(self, counts: bool, positions: list[Any], ranges: dict[Any, tuple[int, int]]) -> None:
         """Let the error code tell when a Python integer leaves the range of 32 bits."""
@@ -307,14 +307,14 @@ def trace(
     def flat(*inputs: Any) -> list[Any]:
         for value, kind in zip(inputs, kinds, strict=True):
             origins.made(value, kind.kind)
-        with aliases.piece() as spent:
+        with aliases.traced_region() as spent:
             begin(inputs)
             outs = in_region(*inputs)
             aliases.check_views(outs)
             assert region is not None
             region.spent = [array for array, _ in spent.values() if _outer(array) is not None]
             region.writes, region.inputs = bool(spent), list(inputs)
-            region.kin = list(map(kin, outs))
+            region.kin = list(map(alias_set, outs))
             region.spent_inputs = [n for n, one in enumerate(inputs) if id(one) in spent]
         return outs
 
