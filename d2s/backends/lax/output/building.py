@@ -34,7 +34,7 @@ from d2s.backends.lax.private import (
 from d2s.errors import Site, StagingError
 
 
-class Asked(BaseException):
+class NeedsTicket(BaseException):
     """A print was met in a graph without a ticket: the graph must be built again, with one."""
 
 
@@ -168,7 +168,7 @@ def _transformations() -> Iterator[Any]:
 
 
 def current() -> Printer:
-    """What prints need to know, with a ticket; raises `Asked` if the graph has none yet."""
+    """What prints need to know, with a ticket; raises `NeedsTicket` if the graph has none yet."""
     printer = here.printer
     if printer is None:
         raise StagingError(
@@ -178,7 +178,7 @@ def current() -> Printer:
             fix="`d2s.to_static` around the function, or jax.debug.print(...)",
         )
     if printer.ticket is None:
-        raise Asked
+        raise NeedsTicket
     return printer
 
 

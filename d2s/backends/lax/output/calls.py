@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from d2s.backends.lax.output.building import Asked, all_always, chain
+from d2s.backends.lax.output.building import NeedsTicket, all_always, chain
 from d2s.backends.lax.output.host import CLOSE, OPEN, Log, logs, tickets
 from d2s.backends.lax.output.operation import tell
 from d2s.backends.lax.private import DynamicJaxprTrace
@@ -24,7 +24,7 @@ def run(entry: Any, inputs: Any) -> Any:
     if not entry.prints:
         try:
             return entry.run(*inputs)
-        except Asked:
+        except NeedsTicket:
             entry.ask_for_prints()
     if any(isinstance(trace, DynamicJaxprTrace) for trace in chain()):
         # Somebody else's graph is being built: the ticket is made when that graph runs. It depends

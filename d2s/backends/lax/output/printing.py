@@ -11,7 +11,7 @@ other, are collected until the call returns. A function that does not print pays
 print that is met makes the graph be built again, with the ticket as an argument.
 """
 
-from d2s.backends.lax.output.building import Asked as Asked
+from d2s.backends.lax.output.building import NeedsTicket as NeedsTicket
 from d2s.backends.lax.output.building import dropped as dropped
 from d2s.backends.lax.output.building import into as into
 from d2s.backends.lax.output.building import only_if as only_if
