@@ -25,7 +25,7 @@ from d2s.backends.lax.function import cache
 from d2s.backends.lax.function.compiled import Compiled
 from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.graph.scopes import changes
-from d2s.backends.lax.library import items, ordering, text_calls
+from d2s.backends.lax.library import augmented, items, ordering, text_calls
 from d2s.backends.lax.library.builtin_calls import BUILTINS, OPERATORS, power, refuse_unrepeatable
 from d2s.backends.lax.library.dispatching import dispatched, remembered
 from d2s.backends.lax.library.math_calls import MATH
@@ -84,10 +84,11 @@ class LaxBackend(PythonBackend):
     def for_loop(
         self, iterable: Iterable[Any], body: Block, state: State, test: Block | None
     ) -> State:
-        if not self.staging():
-            return super().for_loop(iterable, body, state, test)
-        scopes.begin()
-        return loops.for_loop(iterable, body, state, test)
+        with aliases.looped_over(iterable):
+            if not self.staging():
+                return super().for_loop(iterable, body, state, test)
+            scopes.begin()
+            return loops.for_loop(iterable, body, state, test)
 
     def try_except(self, body: Thunk, handlers_: tuple[Handler, ...], orelse: Thunk | None) -> None:
         if not self.staging():
@@ -197,19 +198,19 @@ class LaxBackend(PythonBackend):
 
     def old_item(self, container: Any, key: Any) -> Any:
         if self.staging() or isinstance(container, jax.Array):
-            return items.old_item(container, key)
+            return augmented.old_item(container, key)
         return container[key]
 
     def augmented(self, change: Callable[[Any, Any], Any], old: Any, value: Any, place: Any) -> Any:
         if self.staging() or isinstance(old, jax.Array):
-            return items.augmented(change, old, value, place)
+            return augmented.new_item(change, old, value, place)
         return change(old, value)
 
     def augmented_name(
         self, change: Callable[[Any, Any], Any], old: Any, value: Any, owner: Any
     ) -> Any:
         if self.staging():
-            return items.augmented_name(change, old, value, owner)
+            return augmented.new_value_of_name(change, old, value, owner)
         return change(old, value)
 
     def is_copy(self, container: Any, key: Any) -> bool:

@@ -18,7 +18,7 @@ import numpy as np
 from d2s.backends.lax.arrays import constants
 from d2s.backends.lax.graph import scopes
 from d2s.backends.lax.jaxprs.bounded import asking
-from d2s.backends.lax.library import items
+from d2s.backends.lax.library import augmented, items
 from d2s.backends.lax.objects import refs
 from d2s.backends.lax.private import SymbolicDimension
 from d2s.backends.lax.semantics import answers, arithmetic, classes
@@ -103,4 +103,4 @@ def _flat(get: Callable[[Any], Any], array: Any) -> Any:
 
 
 def _in_place(change: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    return lambda old, value: items.in_place(change, old, value)
+    return lambda old, value: augmented.in_place(change, old, value)

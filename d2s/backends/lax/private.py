@@ -75,6 +75,9 @@ EFFECT_SETS = (
     effects.remat_allowed_effects,
     effects.custom_derivatives_allowed_effects,
     effects.partial_eval_kept_effects,
+    # JAX refuses other ordered effects on several devices with a bare ValueError; d2s refuses
+    # its own in the lowering, with an error that says what to do (`device_count`).
+    effects.shardable_ordered_effects,
 )
 # The effect of an equation that reads or writes a `jax.Ref` of whoever called it.
 JaxprInputEffect = effects.JaxprInputEffect
@@ -157,6 +160,13 @@ def input_tracers(trace: Any) -> list[Any]:
     here = current_source()
     make: Any = partial_eval.DynamicJaxprTracer
     return [make(trace, var.aval, var, here) for var in trace.frame.invars]
+
+
+def device_count(context: Any) -> int:
+    """On how many devices the graph runs that is being lowered."""
+    axes = context.module_context.axis_context
+    # Inside of `jax.shard_map` there is a mesh instead of a number.
+    return int(axes.mesh.size if hasattr(axes, "mesh") else axes.num_devices)
 
 
 def lanes_of(trace: Any, values: Any) -> Any:

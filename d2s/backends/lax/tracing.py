@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from d2s.backends.lax.arrays import aliases
 from d2s.backends.lax.backend import LaxBackend
 from d2s.backends.lax.control.unrolled import as_tuple
 from d2s.backends.lax.function.compiled import Compiled
@@ -37,10 +38,11 @@ class _Refusing(LaxBackend):
         if sequence is not None:
             self._known(sequence.length)
             iterable = sequence.items()
-        for item in iterable:
-            state = as_tuple(body(item, *state), len(state))
-            if test is not None and not self._known(test(*state)):
-                break
+        with aliases.looped_over(sequence):
+            for item in iterable:
+                state = as_tuple(body(item, *state), len(state))
+                if test is not None and not self._known(test(*state)):
+                    break
         return state
 
     def and_(self, first: Any, rest: tuple[Thunk, ...]) -> Any:

@@ -1,17 +1,23 @@
-"""Writes into arrays are seen by one name: who else has the array may not use it any more.
+"""Writes into arrays: who else holds the array that was written may not use it any more.
 
-Jax arrays are values. ``x[i] = v`` gives the name `x` a new array; in NumPy every other name and
-every view of it would see the write. So the old array is spent: whatever uses it afterwards is
-refused, at its own line. What a piece of the graph spends is given back when its trace ends, and
-spent again once the piece is part of the graph.
+Jax arrays are values. ``x[i] = v`` gives the name `x` a new array, while in NumPy every other name
+and every view of the array sees the write. So the old array is *spent* by the write: its tracer
+gets a class that refuses to be used, at the line that would not see the write.
+
+    y = x           # one array with two names
+    x[0] = 1.0      # `x` names a new array now; the tracer that `y` still names is spent
+    return y + 1    # refused here: `y` would not see the write of the line above
+
+Arrays that may be the written one (views of it, results of a branch that has chosen it) are spent
+with it: `may_alias` tells which they are. A region of the graph, such as one side of a branch, is
+traced before it is known whether it becomes part of the graph. So what the region spends is given
+back when its trace ends, and spent again once the region is part of the graph.
 """
 
 from __future__ import annotations
 
 import functools
-import sys
 import threading
-import types
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -20,45 +26,66 @@ import jax
 import numpy as np
 
 from d2s.backends.lax import private
-from d2s.backends.lax.arrays.holders import is_alone, is_forgotten, names_of
-from d2s.backends.lax.arrays.may_alias import as_outside, bases, is_spent, is_view, kin
+from d2s.backends.lax.arrays.holders import has_sole_owner, is_forgotten, names_of
+from d2s.backends.lax.arrays.may_alias import (
+    SPENT_CLASSES,
+    alias_set,
+    as_outside,
+    bases,
+    is_spent,
+    is_view,
+)
 from d2s.backends.lax.graph import scopes, sites
 from d2s.errors import Site, StagingError
+from d2s.options.loop_options import settled
 
 
 class _Spent(threading.local):
     def __init__(self) -> None:
-        #: for each piece of the graph being traced, the arrays it has spent, with their classes
+        #: for each region being traced, the arrays that it has spent, with the classes they had
         self.logs: list[dict[int, tuple[Any, type]]] = []
-        #: where they were written
+        #: for a spent array, by identity, the line that has written it
         self.sites: dict[int, Site] = {}
-        #: what came out of writes
+        #: the arrays that came out of writes, by identity
         self.made: dict[int, Any] = {}
-        #: arrays with a view that was given a new value, and where
+        #: arrays with a view that ``view += v`` has given a new value, and the line that did it
         self.views: dict[int, tuple[Any, Site]] = {}
-        #: arrays that were written, the graph that did it, and how many equations it had before
+        #: arrays that were written, the equations of the graph that has written them, and how many
+        #: of those there were before the write
         self.uses: list[tuple[Any, Any, int]] = []
-        #: arguments that are NumPy arrays outside
+        #: the arguments that are NumPy arrays outside of the graph, by identity
         self.arguments: dict[int, Any] = {}
-        #: the classes of arguments that are Python numbers, or NumPy's arrays and scalars
+        #: the classes of the arguments that are Python numbers, or NumPy's arrays and scalars
         self.plain: set[type] = set()
-        #: plain Python has made an array of NumPy's from run-time values
+        #: whether an operation was met that gives an array of NumPy's in plain Python
         self.makes_numpy = False
 
 
+class _RunningLoops(threading.local):
+    def __init__(self) -> None:
+        #: what the `for` loops that are running loop over, the outermost first
+        self.iterables: list[Any] = []
+
+
 _state = _Spent()
+_loops = _RunningLoops()
 
 
 @functools.cache
 def _spent_class(kind: Any) -> type:
+    """The class that a spent tracer gets: whatever uses the tracer asks for its `aval`."""
+
     def aval(self: Any) -> Any:
         refuse_alias(_state.sites.get(id(self)), self)
 
     space = {"__slots__": (), "__module__": kind.__module__, "aval": property(aval)}
-    return type("SpentTracer", (kind,), space)
+    made = type("SpentTracer", (kind,), space)
+    SPENT_CLASSES.add(made)
+    return made
 
 
 def refuse_alias(written: Site | None = None, array: Any = None) -> None:
+    """Refuse the use of an array that was written, at the given line, under another name."""
     line = f" (line {written.line})" if written is not None else ""
     label = sites.name_of(array) if array is not None else ""
     other = sites.target(written)
@@ -73,12 +100,12 @@ def refuse_alias(written: Site | None = None, array: Any = None) -> None:
 
 
 def spend(array: Any, by_rows: bool = False, in_region: bool = False) -> None:
-    """An array was written: nothing may use its old value.
+    """An array was written: nothing may use its old value from now on.
 
-    `by_rows` says that a loop over its rows did it, each row in its own trip; `in_region` that a
-    piece of the graph did it, and names of other arrays were looked for there.
+    `by_rows` says that a loop over the rows of the array has written each row in a trip of its own.
+    `in_region` says that a region has written it, whose trace has already looked for other names.
     """
-    every = kin(array, is_written=True).every
+    every = alias_set(array, is_written=True).every
     if any(_state.arguments.get(id(one)) is one for one in every):
         raise StagingError(
             f"{_label(array)}, an argument that is a NumPy array, is written; the caller's array "
@@ -123,7 +150,7 @@ def _spend_one(array: Any) -> None:
 
 
 def _refuse_maybe(array: Any) -> None:
-    """An array of nobody's graph cannot be marked: who has it would read the old value."""
+    """Refuse a write that may concern an array of no graph, which cannot be marked as spent."""
     raise StagingError(
         f"{_label(array)} is written, which may be the array of another name, as a branch or loop "
         "on a run-time value decides; jax arrays are values, so the other name would not see the "
@@ -135,30 +162,36 @@ def _refuse_maybe(array: Any) -> None:
 
 
 def _frame(array: Any) -> Any:
-    """The equations of the graph that is being built."""
+    """The equations of the graph that is being built, or else of the graph of the array."""
     frame = private.frame_of(next(private.running_traces()))
     return frame if frame is not None else private.frame_of(private.trace_of(array))
 
 
 def written_at(array: Any) -> Site | None:
-    """Where an array was written."""
+    """The line that has written an array; None if nobody has."""
     return _state.sites.get(id(array))
 
 
 def refuse_views(written: list[Any], used: Iterable[Any]) -> None:
-    """A piece of the graph that writes an array must not read a view made of it before."""
+    """Refuse a region that writes an array and uses a view of it that was made before the region.
+
+    Inside the region the view is another value, which the write does not reach.
+    """
     seen = [v for v in used if not is_spent(v)] if written else []
     if any(base is array for one in seen for base in bases(one) for array in written):
         refuse_alias()
 
 
 def written(array: Any) -> None:
-    """An array came out of a write: in NumPy, views of it would be written in place, too."""
+    """Note that an array came out of a write.
+
+    Views of it are views of an array that the program writes, so ``view += v`` is refused for them.
+    """
     _state.made[id(array)] = array
 
 
 def changed_view(array: Any) -> None:
-    """``row += v`` is about to give a name a new array, which in NumPy is a write."""
+    """Note that ``row += v`` gives a name a new array where NumPy writes into the viewed array."""
     if not isinstance(array, jax.core.Tracer) or is_spent(array):
         return
     for base in bases(array):
@@ -173,7 +206,7 @@ def is_argument(array: Any) -> bool:
 
 
 def numpy_made() -> None:
-    """An array of the graph is NumPy's in plain Python."""
+    """Note that some array of the graph is one of NumPy's in plain Python."""
     _state.makes_numpy = True
 
 
@@ -188,21 +221,56 @@ def may_be_numpy(array: Any) -> bool:
     return bool(array.shape) and bool(_state.arguments or _state.makes_numpy)
 
 
+@contextmanager
+def looped_over(iterable: Any) -> Iterator[None]:
+    """Around a `for` loop over something: its arrays must not be written while the loop runs.
+
+    Lists and NumPy arrays are not kept: they see a write into them, and one more reference to a
+    NumPy array would look like one more owner of it.
+    """
+    iterable, _ = settled(iterable)
+    if not isinstance(iterable, (*_JAX_ARRAYS, MadeOfRows)):
+        yield
+        return
+    _loops.iterables.append(iterable)
+    try:
+        yield
+    finally:
+        _loops.iterables.pop()
+
+
+_JAX_ARRAYS = (jax.core.Tracer, private.ArrayImpl)
+
+
+class MadeOfRows:
+    """Something to loop over whose items are made of the rows of arrays, as ``enumerate(x)``."""
+
+    def arrays(self) -> list[Any]:
+        """The arrays whose rows the items are made of, first item first."""
+        return []
+
+
 def _is_iterated(array: Any) -> bool:
     """Whether a loop over the rows of an array is running."""
-    frame: types.FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if frame.f_code.co_name == "for_loop" and not sites.is_user_code(frame.f_code):
-            iterable = frame.f_locals.get("iterable")
-            arrays = getattr(iterable, "arrays", None)
-            if iterable is array or (arrays and any(one is array for one in arrays())):
-                return True
-        frame = frame.f_back
+    for iterable in reversed(_loops.iterables):
+        arrays = iterable.arrays() if isinstance(iterable, MadeOfRows) else [iterable]
+        if any(one is array for one in arrays):
+            return True
     return False
 
 
 def check_views(outs: list[Any]) -> None:
-    """Refuse views that are read after the array they are a view of was written."""
+    """Refuse views that are read after the array that they are a view of was written.
+
+    The equations of a graph are numbered. A view made before the write has a number below `count`;
+    a reader of such a view is too late from `count` on. `outs` are read behind all equations:
+
+        n      equation            with `x` written when there were 2 equations (count = 2)
+        0      row = x[0]          a view of `x`
+        1      part = row[:2]      a view of a view
+        2      x' = x.at[0].set
+        3      sum(part)           refused: NumPy's `part` would show the write
+    """
     uses, _state.uses = _state.uses, []
     for array, frame, count in uses:
         if frame is None:
@@ -221,7 +289,7 @@ def check_views(outs: list[Any]) -> None:
 
 
 def _view_of(tracer: Any) -> int:
-    """The equation that an array came from, by its identity."""
+    """The identity of the equation that an array came from."""
     return id(getattr(type(tracer), "parent", None) and tracer.parent)
 
 
@@ -230,20 +298,23 @@ def _is_array(equation: Any) -> bool:
 
 
 def refuse_held(values: Iterable[Any]) -> None:
-    """What lives outside must not hold an array that was written under another name."""
+    """Refuse results and changes of objects that are arrays written under another name."""
     for value in values:
         if is_spent(value):
             refuse_alias(_state.sites.get(id(value)))
 
 
 def argument(array: Any) -> Any:
-    """An argument that is a NumPy array for the caller."""
+    """The same array, noted as an argument that is a NumPy array for the caller."""
     _state.arguments[id(array)] = array
     return array
 
 
 def plain_argument(kind: type) -> None:
-    """An argument is a Python number, or of NumPy's: what plain Python computes is no jax array."""
+    """Note the class of an argument that is a Python number, or an array or scalar of NumPy's.
+
+    What plain Python computes from such arguments need not be jax arrays.
+    """
     _state.plain.add(kind)
 
 
@@ -262,7 +333,7 @@ def has_numpy_arguments() -> bool:
 
 @contextmanager
 def arguments() -> Iterator[None]:
-    """The arguments of one static function, while its graph is built."""
+    """Around the building of one graph: what is noted about arrays belongs to this graph alone."""
     before = dict(vars(_state))
     _state.__init__()  # type: ignore[misc]
     _state.logs.append({})
@@ -273,8 +344,8 @@ def arguments() -> Iterator[None]:
 
 
 @contextmanager
-def piece() -> Iterator[dict[int, tuple[Any, type]]]:
-    """A piece of the graph: what it spends is given back at its end."""
+def traced_region() -> Iterator[dict[int, tuple[Any, type]]]:
+    """Around the trace of a region: gives the log of what it spends, all given back at its end."""
     log: dict[int, tuple[Any, type]] = {}
     uses, _state.uses = _state.uses, []
     _state.logs.append(log)
@@ -289,7 +360,7 @@ def piece() -> Iterator[dict[int, tuple[Any, type]]]:
 
 @contextmanager
 def given_back() -> Iterator[None]:
-    """What was spent can be used: for values as they were when a failure happened."""
+    """Around code that may use spent arrays: it needs values as they were before a failure."""
     spent = [pair for log in _state.logs for pair in log.values()]
     for array, kind in spent:
         array.__class__ = kind
@@ -301,7 +372,10 @@ def given_back() -> Iterator[None]:
 
 
 def _refuse_other_names(array: Any) -> None:
-    """A jax array that is no part of the graph: other names of it are looked for."""
+    """Refuse the write of a jax array that is no part of the graph and has other names.
+
+    It is a constant, not a tracer, so it cannot be marked as spent.
+    """
     for watch in scopes.watches():
         if watch.outside and watch.knows(array):
             raise StagingError(
@@ -326,7 +400,11 @@ def _refuse_other_names(array: Any) -> None:
 
 
 def refuse_shared(array: np.ndarray[Any, Any], owner: Any) -> None:
-    """A NumPy array gets a run-time value, so a jax array takes its place: nobody may see both."""
+    """Refuse a run-time value in a NumPy array that somebody else holds.
+
+    The name or slot that is written, `owner`, gets a jax array instead of the NumPy array; another
+    holder would keep the NumPy array, and not see the write.
+    """
     copies = scopes.copies()
     if copies is not None and any(copies.number(one) is not None for one in (array, *bases(array))):
         raise StagingError(
@@ -336,7 +414,7 @@ def refuse_shared(array: np.ndarray[Any, Any], owner: Any) -> None:
             site=sites.where(),
             fix="a jax array in its place (`jnp.array(x)`), or a copy, returned to the caller",
         )
-    if not is_alone(array, owner):
+    if not has_sole_owner(array, owner):
         names = sorted({f"`{name}`" for _, name in names_of(array)} - {_label(array)})
         others = f" ({', '.join(names)})" if names else ""
         raise StagingError(
@@ -350,7 +428,10 @@ def refuse_shared(array: np.ndarray[Any, Any], owner: Any) -> None:
 
 
 def spend_maybe(array: np.ndarray[Any, Any]) -> None:
-    """A NumPy array is written: what may be it, as a branch or loop wills, is spent."""
-    for one in kin(array).every:
+    """A NumPy array is written: spend the run-time values that may be it.
+
+    A branch or a loop on a run-time value gives such values: ``y = a if c else b`` of NumPy arrays.
+    """
+    for one in alias_set(array).every:
         if isinstance(one, jax.core.Tracer):
             _spend_one(one)

@@ -1,9 +1,14 @@
-"""NumPy arrays as constants of a graph: as they are when they are used, and whole.
+"""NumPy arrays as constants of a graph: with the contents of the time of use, and all their bits.
 
-Jax takes an array for a constant when it is first used, and takes the same constant again for as
-long as that lives, whatever has become of the array since. While d2s builds a graph, each use of
-an array is one of what is in it then; an equal constant that is there already is used again.
-JAX cuts integers of 64 bits off where it has only 32; those that do not fit are refused.
+    a = np.zeros(3)
+    y = x + a       # JAX makes `a` itself a constant of the graph ...
+    a[0] = 1.0      # ... and would show this write in the line above
+    z = x + a
+
+JAX keeps a reference to the array and takes the same constant again for the second use. While d2s
+builds a graph, each use takes a copy of what is in the array then, or an equal constant that the
+graph has already. JAX also cuts integers of 64 bits to 32 without a word where x64 is off; numbers
+that do not fit are refused.
 """
 
 from __future__ import annotations
@@ -43,10 +48,10 @@ def _same_bytes(one: Any, other: Any) -> bool:
 
 
 def require(value: Any) -> None:
-    """Refuse a NumPy array or scalar whose numbers the graph would not have.
+    """Refuse a NumPy array or scalar with numbers that do not fit into the types of the graph.
 
-    Floats are rounded in plain JAX, too, up to infinity: where all arguments are jax arrays, that
-    is what the program does.
+    Too large floats become infinite in plain JAX as well: where all arguments are jax arrays, that
+    is what the plain program does, and nothing is refused.
     """
     matters = value.dtype.kind in "iu" or aliases.has_plain_arguments()
     if matters and widths.narrowed(value) is None:
@@ -60,7 +65,7 @@ def _whole(value: Any) -> Any:
 
 
 def install() -> None:
-    """From now on, for all graphs that d2s builds."""
+    """Change JAX accordingly, for all graphs that d2s builds from now on."""
     private.conversions.canonicalize_value = _whole
     kind: Any = private.DynamicJaxprTrace
     kind._new_const = _as_it_is_now

@@ -1,7 +1,13 @@
-"""Who has an array: names of the user's, entries of lists and dicts, attributes.
+"""Who holds an array: names of the user's, entries of lists and dicts, attributes.
 
-NumPy arrays, and jax arrays that are no part of a graph, cannot be marked as written. So others
-that have one are looked for: by name in the frames that run, and by counting references.
+NumPy arrays, and jax arrays that are no part of a graph, cannot be marked as spent. So everybody
+else who holds one is looked for: among the variables of the frames that are running, in what these
+hold, and by counting references. A reference that is neither the user's nor d2s's own belongs to
+somebody unknown.
+
+    a = np.zeros(3)
+    l = [a]
+    a[0] = x        # with a run-time `x`: the name `a` and the entry `l[0]` both hold the array
 """
 
 from __future__ import annotations
@@ -23,14 +29,17 @@ from d2s.conversion import is_block, is_made_code
 from d2s.runtime.items import Attribute, Item
 
 
-def is_alone(array: np.ndarray[Any, Any], owner: Any) -> bool:
-    """Whether nobody has a NumPy array but the name, the entry or the attribute that is written."""
+def has_sole_owner(array: np.ndarray[Any, Any], owner: Any) -> bool:
+    """Whether nobody holds a NumPy array but the name, entry or attribute that is written.
+
+    `owner` is that entry or attribute, or None for a name.
+    """
     inside = isinstance(owner, Item | Attribute)
-    return _has_only(array, owner, names=int(not inside), places=int(inside))
+    return _has_only(array, owner, names=int(not inside), slots=int(inside))
 
 
 def is_forgotten(array: Any) -> bool:
-    """Whether nobody who runs, and no caller, can get to an array, or to a view of it."""
+    """Whether no running code of the user's, and no caller, can reach an array or a view of it."""
     held = Watch(*(value for _, value in _variables()))
     for frame in user_frames():
         for name in global_names(frame.f_code):
@@ -46,19 +55,26 @@ def _may_be(array: Any, value: Any) -> bool:
     return np.may_share_memory(array, value) if both else value is array
 
 
-def _has_only(array: np.ndarray[Any, Any], owner: Any, names: int, places: int) -> bool:
-    if _is_seen_less(array, owner, names, places):
+def _has_only(array: np.ndarray[Any, Any], owner: Any, names: int, slots: int) -> bool:
+    if _is_held_by_few(array, owner, names, slots):
         return True
-    gc.collect()  # what only waits to be collected sees nothing
-    return _is_seen_less(array, owner, names, places)
+    gc.collect()  # objects that only wait to be collected hold references as well
+    return _is_held_by_few(array, owner, names, slots)
 
 
-def _is_seen_less(array: np.ndarray[Any, Any], owner: Any, names: int, places: int) -> bool:
-    """Whether all references are of so many names and places, or of d2s while it works on it."""
+def _is_held_by_few(array: np.ndarray[Any, Any], owner: Any, names: int, slots: int) -> bool:
+    """Whether at most so many names and slots of the user's hold an array, and nobody unknown.
+
+    All references to the array are either found or the holder is unknown:
+
+        references = found (slots of the user's) + known (variables, objects of d2s) + unknown
+
+    and one reference is left over, which the count itself takes.
+    """
     if array.base is not None and sys.getrefcount(array.base) > _REFERENCES_OF_A_BASE:
         return False
     seen: dict[int, Any] = {}
-    found = _places(array, owner, seen)
+    found = _slots(array, owner, seen)
     known = 0
     frame: types.FrameType | None = sys._getframe()
     while frame is not None:
@@ -66,20 +82,24 @@ def _is_seen_less(array: np.ndarray[Any, Any], owner: Any, names: int, places: i
         if space is not frame.f_globals:
             for name, value in space.items():
                 if value is array:
-                    # up to Python 3.12 the dict of a frame's variables holds them as well
+                    # Up to Python 3.12 the dict of a frame's variables holds them once more.
                     known += (name not in frame.f_code.co_freevars) + _FRAMES_HOLD
                 elif not sites.is_user_code(frame.f_code):
                     known += _occurrences(array, value, seen)
         frame = frame.f_back
     known += _occurrences(array, scopes.held(), seen)
     known += _occurrences(array, scopes.copies(), seen)
-    if found > places or len(set(_names(array))) > names:
+    if found > slots or len(set(_names(array))) > names:
         return False
     return sys.getrefcount(array) - known - found <= 1
 
 
 def _names(array: Any) -> Iterator[tuple[Any, str]]:
-    """The variables that have an array; those of a block hide those of the code around it."""
+    """The variables that hold an array.
+
+    A block of the converted code has variables of the function around it, with newer values: those
+    of the block hide those of the same name in the frames below.
+    """
     hidden: set[tuple[Any, str]] = set()
     frame: types.FrameType | None = sys._getframe()
     while frame is not None:
@@ -92,7 +112,7 @@ def _names(array: Any) -> Iterator[tuple[Any, str]]:
         frame = frame.f_back
 
 
-def _places(array: Any, owner: Any, seen: dict[int, Any]) -> int:
+def _slots(array: Any, owner: Any, seen: dict[int, Any]) -> int:
     """In how many entries and attributes of the user's an array is, as far as they are found."""
     found = 0
     frame: types.FrameType | None = sys._getframe()
@@ -132,7 +152,7 @@ _REFERENCES_OF_A_BASE = _references_of_a_base()
 
 
 def names_of(array: Any) -> set[tuple[Any, str]]:
-    """The variables, and those that have it in a list or dict, of the code that is running."""
+    """The variables of the running code that hold an array, directly or in a list or dict."""
     found = set()
     seen: dict[int, Any] = {}
     for (owner, name), value in _variables():
@@ -150,19 +170,20 @@ def _variables() -> Iterator[tuple[tuple[Any, str], Any]]:
         owner = _owner(frame)
         for name, value in frame.f_locals.items():
             if name not in frame.f_code.co_freevars and (owner, name) not in hidden:
-                hidden.add((owner, name))  # the function around has it, or no longer
+                hidden.add((owner, name))  # an older value of the function around is not used
                 yield (owner, name), value
 
 
-def _owner(frame: types.FrameType) -> Any:
-    """The function of the user's that a frame, perhaps that of a block, belongs to."""
-    name = frame.f_code.co_qualname
+def _owner(frame: types.FrameType) -> int:
+    """The function of the user's that a frame, perhaps that of a block, belongs to.
+
+    It is told by the identity of the function's code: calls of one function count as one owner.
+    """
     code = frame.f_code
     while is_block(code) and frame.f_back is not None:
         frame = frame.f_back
         code = frame.f_code if sites.is_user_code(frame.f_code) else code
-        name = code.co_qualname
-    return name
+    return id(code)
 
 
 def user_frames() -> Iterator[types.FrameType]:
@@ -175,7 +196,7 @@ def user_frames() -> Iterator[types.FrameType]:
 
 
 def _occurrences(array: Any, value: Any, seen: dict[int, Any], depth: int = 0) -> int:
-    """How often an array occurs in a value, in its containers and in objects of d2s."""
+    """How often an array occurs in a value: in containers, and in objects of d2s's own."""
     if depth > 8 or id(value) in seen:
         return 0
     parts: list[Any] = []
@@ -202,6 +223,7 @@ def _occurrences(array: Any, value: Any, seen: dict[int, Any], depth: int = 0) -
 
 
 def _is_ours(value: Any) -> bool:
+    """Whether a function or a class is one of d2s's, which is told by the package it is from."""
     return str(value.__module__).startswith("d2s.")
 
 

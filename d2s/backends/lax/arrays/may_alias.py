@@ -1,9 +1,13 @@
 """Which values of the graph may be one array in NumPy.
 
-A view is the array that it is a view of, and what comes out of a branch or a loop may be any of
-those that went in. That is said of pairs and not handed on: where ``y = x if c else z``, `y` may be
-`x` and may be `z`, but `x` is not `z`. A new value is linked with all that it may be when it is
-made.
+A view shares its memory with the array that it is a view of, and what comes out of a branch or a
+loop may be any of the arrays that went in. Two arrays that may be one are *linked*. A link is about
+these two and is not handed on: after ``y = x if c else z``, `y` may be `x` and may be `z`, but `x`
+is not `z`. So a new value is linked, when it is made, with every array that it may be.
+
+    row = x[0]              # a view: found by the equation that made `row`, without a link
+    y = row if c else z     # links (y, row), (y, x), (y, z)
+    y[0] = 1.0              # may write `row`, `x` and `z`: all of them are spent
 """
 
 from __future__ import annotations
@@ -16,15 +20,16 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax import lax
 from jax.extend.core import Var
 
 from d2s.backends.lax.forms.appended import is_row
 from d2s.backends.lax.private import frame_of, trace_of
 
-#: operations whose results are views in NumPy
-VIEWS = (
-    *("slice", "squeeze", "reshape", "transpose", "dynamic_slice", "rev", "expand_dims"),
-    *("real", "imag", "bitcast_convert_type"),
+#: operations whose results are views in NumPy; `broadcast_in_dim` makes a view of some operands
+_VIEWS = frozenset(
+    {lax.slice_p, lax.squeeze_p, lax.reshape_p, lax.transpose_p, lax.dynamic_slice_p, lax.rev_p}
+    | {lax.real_p, lax.imag_p, lax.bitcast_convert_type_p}
 )
 
 _ARRAYS = (jax.core.Tracer, jax.Array, np.ndarray)
@@ -33,28 +38,31 @@ _Partners = dict[int, "weakref.ref[Any]"]
 
 class _AliasTable(threading.local):
     def __init__(self) -> None:
-        #: for an array, by identity: itself, and those it may be
+        #: for an array, by its identity: a reference to it, and the arrays it is linked with
         self.partners: dict[int, tuple[weakref.ref[Any], _Partners]] = {}
 
 
 _table = _AliasTable()
 
+#: the classes that `aliases` gives to tracers of arrays that were written
+SPENT_CLASSES: set[type] = set()
+
 
 def is_spent(array: Any) -> bool:
     """Whether an array was written under another name."""
-    return type(array).__name__ == "SpentTracer"
+    return type(array) in SPENT_CLASSES
 
 
 def link(one: Any, other: Any) -> None:
-    """Two arrays may be the same one."""
+    """Note that two arrays may be the same one."""
     if one is not other and isinstance(one, _ARRAYS) and isinstance(other, _ARRAYS):
         _partners(one)[id(other)] = weakref.ref(other)
         _partners(other)[id(one)] = weakref.ref(one)
 
 
 def link_view(view: Any, array: Any) -> None:
-    """An array is, or may be, a view of another, and of whatever that may be."""
-    for one in kin(array).every:
+    """Note that an array may be a view of another, and so of every array that the other may be."""
+    for one in alias_set(array).every:
         link(view, one)
 
 
@@ -73,65 +81,74 @@ def _linked(array: Any) -> list[Any]:
 
 
 @dataclass
-class Kin:
-    """An array with those it is a view of, and all that these may be."""
+class AliasSet:
+    """The arrays that a value may share its memory with."""
 
+    #: the value itself and the arrays that it is a view of
     roots: list[Any]
+    #: the roots, and every array that one of them is linked with
     every: list[Any]
 
 
-def kin(array: Any, is_written: bool = False) -> Kin:
+def alias_set(array: Any, is_written: bool = False) -> AliasSet:
+    """The arrays that a value may share its memory with; none if it is no array."""
     if not isinstance(array, _ARRAYS):
-        return Kin([], [])
+        return AliasSet([], [])
     roots = [array, *bases(array, is_written)]
     outside = as_outside(array)
-    if outside is not array:  # a branch or loop that gives an array of the graph around it
+    if outside is not array:
+        # inside a region, an array of the graph around it has an input of its own
         roots += [outside, *bases(outside)]
     every = {id(one): one for root in roots for one in (root, *_linked(root))}
-    return Kin(roots, list(every.values()))
+    return AliasSet(roots, list(every.values()))
 
 
-def related(kins: list[Kin]) -> set[tuple[int, int]]:
-    """The pairs that may be one array."""
+def related(sets: list[AliasSet]) -> set[tuple[int, int]]:
+    """The pairs of positions, the smaller first, of values that may be one array."""
     by_root: dict[int, list[int]] = {}
-    for n, one in enumerate(kins):
+    for n, one in enumerate(sets):
         for root in one.roots:
             by_root.setdefault(id(root), []).append(n)
     return {
         (min(n, m), max(n, m))
-        for n, one in enumerate(kins)
+        for n, one in enumerate(sets)
         for array in one.every
         for m in by_root.get(id(array), ())
         if n != m
     }
 
 
-def link_ways(values: list[Any], ways: list[list[Kin]]) -> None:
-    """Link values that are, on each of several ways, one of these: a write is one to both."""
-    for kins in ways:
-        for one, other in related(kins):
+def link_ways(values: list[Any], ways: list[list[AliasSet]]) -> None:
+    """Link the results of a branch, given what they may be on each of its ways.
+
+    `ways` has, for each way through the branch, the alias sets of the results on that way.
+    """
+    for sets in ways:
+        for one, other in related(sets):
             link(values[one], values[other])
-        for value, own in zip(values, kins, strict=True):
+        for value, own in zip(values, sets, strict=True):
             for array in own.every:
                 link(value, array)
 
 
 def bases(array: Any, is_written: bool = False) -> list[Any]:
-    """The arrays that NumPy's array would be a view of.
+    """The arrays that a value is a view of in NumPy, the nearest first.
 
-    `is_written` says that something is written into it, which no element of an array lets anybody
-    do: without dimensions, it is a view like ``x[..., 0]``.
+    A value without dimensions is mostly an element, ``x[0]``, which NumPy gives as a number and not
+    as a view. Nobody can write into a number, so where something is written into such a value
+    (`is_written`), it must be a view like ``x[..., 0]``.
     """
     if isinstance(array, np.ndarray):
         base: Any = array.base
         while base is not None and not isinstance(base, np.ndarray):
-            base = getattr(base, "base", None)  # `as_strided` puts an object in between
+            # `as_strided` puts an object of its own between a view and its array
+            base = getattr(base, "base", None)
         return [] if base is None else [base]
     found: list[Any] = []
     if not isinstance(array, jax.core.Tracer) or is_spent(array):
         return found
     if not (array.shape or is_written):
-        return found  # an element is a number, not a view
+        return found
     while True:
         array = _viewed(array)
         if array is None or is_spent(array):
@@ -140,7 +157,7 @@ def bases(array: Any, is_written: bool = False) -> list[Any]:
 
 
 def _viewed(array: Any) -> Any:
-    """What an array is a view of; None if it is none."""
+    """The array that a tracer is directly a view of; None if it is no view."""
     made_by: Any = getattr(type(array), "parent", None) and array.parent
     if made_by is None or is_row(array):
         return None
@@ -148,18 +165,21 @@ def _viewed(array: Any) -> Any:
 
 
 def is_view(made_by: Any, made: Any) -> bool:
-    """Whether an equation makes what is a view in NumPy."""
-    if made_by.primitive.name != "broadcast_in_dim":
-        return made_by.primitive.name in VIEWS
+    """Whether the result of an equation is a view of its operand in NumPy."""
+    if made_by.primitive is not lax.broadcast_in_dim_p:
+        return made_by.primitive in _VIEWS
     operand = made_by.in_tracers[0]
-    # by its variable: an array that was written does not tell its type any more
+    # The variable is asked for the shape, because a spent tracer no longer tells its own.
     shape = getattr(getattr(operand, "val", None), "aval", operand).shape
-    # a number that fills an array is no view, also of one element
+    # ``x[None]`` is a view; a number that fills an array is not, even an array of one element.
     return bool(shape) and bool(made.size == math.prod(shape))
 
 
 def as_outside(tracer: Any) -> Any:
-    """An array of a graph around as it is there; inside, jax has an input of its own for it."""
+    """The array of the graph around that a tracer of a region stands for; or the tracer itself.
+
+    For an array from outside, JAX gives a region a constant of its own with its own tracer.
+    """
     if isinstance(getattr(tracer, "val", None), Var):
         constants = getattr(frame_of(trace_of(tracer)), "constvar_to_val", {})
         held = constants.get(tracer.val)

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from d2s.backends.lax.arrays import aliases
-from d2s.backends.lax.arrays.may_alias import Kin, link_ways
+from d2s.backends.lax.arrays.may_alias import AliasSet, link_ways
 from d2s.backends.lax.control import direct, notes
 from d2s.backends.lax.control.ownership import alone
 from d2s.backends.lax.failures import failing
@@ -173,10 +173,10 @@ def _join(
     return value
 
 
-def _kin(number: int, regions: list[Region], leaves: list[Joined]) -> list[Kin]:
+def _kin(number: int, regions: list[Region], leaves: list[Joined]) -> list[AliasSet]:
     """Which arrays the joined leaves may be if this piece runs."""
     sides = (_side(leaf, number, len(regions) - 1) for leaf in leaves)
-    return [regions[number].kin_of(side) for side in sides]
+    return [regions[number].aliases_of(side) for side in sides]
 
 
 def _blamed(

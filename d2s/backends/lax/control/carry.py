@@ -12,8 +12,8 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from d2s.backends.lax.arrays.carried_aliases import Ties
-from d2s.backends.lax.arrays.may_alias import Kin
+from d2s.backends.lax.arrays.carried_aliases import CarriedAliases
+from d2s.backends.lax.arrays.may_alias import AliasSet
 from d2s.backends.lax.control import notes
 from d2s.backends.lax.control.plan import Plan
 from d2s.backends.lax.control.trips import Hole, Last, State, Trip
@@ -154,7 +154,7 @@ class Settling:
         #: the axes of a mesh along which anything in the loop differs between devices
         self.axes: frozenset[str] = frozenset()
         #: which carried arrays may be one, as the round before has found out
-        self.followed: Ties | None = None
+        self.followed: CarriedAliases | None = None
 
     def run(self) -> Plan:
         """Rounds until nothing changes."""
@@ -175,7 +175,7 @@ class Settling:
     def _round(self) -> Plan:
         """One trace of the body; the plan, if it showed nothing new."""
         holes = [leaf for leaf in leaves(self.plan) if isinstance(leaf, Hole)]
-        ties, self.followed = self.followed or Ties([hole.init for hole in holes]), None
+        ties, self.followed = self.followed or CarriedAliases([hole.init for hole in holes]), None
         region = self._trace(holes, ties)
         self._carry_new_slots(region)
         if region.code is not None and self.loop.code_inside and not self.with_code:
@@ -196,7 +196,7 @@ class Settling:
         """How many inputs of the body come before what is carried."""
         return self.with_code + len(self.loop.extra)
 
-    def _trace(self, holes: list[Hole], ties: Ties) -> Region:
+    def _trace(self, holes: list[Hole], ties: CarriedAliases) -> Region:
         """The region of one trip."""
         loop, first = self.loop, self._first
         extra = [kind.varies for kind in loop.extra]
@@ -296,17 +296,19 @@ class Settling:
             raise _Again
         return stronger, [renamed.get(id(hole), hole) for hole in holes]
 
-    def _follow(self, region: Region, holes: list[Hole], joined: list[Joined], ties: Ties) -> None:
+    def _follow(
+        self, region: Region, holes: list[Hole], joined: list[Joined], ties: CarriedAliases
+    ) -> None:
         """Which carried arrays may be one after a trip; if that is new and an array is written,
         the body is traced once more, so that an error can name the line of the write."""
         is_last = ties.is_followed
-        after = _kin_after(region, holes, joined)
+        after = _aliases_after(region, holes, joined)
         if ties.follow(region.inputs[self._first :], after) and region.written.any and not is_last:
             self.followed = ties
             raise _Again
 
     def _settled(
-        self, region: Region, holes: list[Hole], tree: Any, joining: _LoopJoin, ties: Ties
+        self, region: Region, holes: list[Hole], tree: Any, joining: _LoopJoin, ties: CarriedAliases
     ) -> Plan:
         owners = [owner for owner, _ in self.grown]
         items = [] if region.raised else region.value[len(self.state) :]
@@ -379,14 +381,14 @@ def _only_strengthens(changes: list[Joined], region: Region) -> bool:
     )
 
 
-def _kin_after(region: Region, holes: list[Hole], carried: list[Joined]) -> list[Kin]:
+def _aliases_after(region: Region, holes: list[Hole], carried: list[Joined]) -> list[AliasSet]:
     """For each hole, which arrays it may be after a trip."""
     sides = {id(leaf.sides[0]): leaf.sides[1] for leaf in carried}
     inputs = region.inputs[len(region.inputs) - len(holes) :]
     return [
-        Kin([one], [one])
+        AliasSet([one], [one])
         if isinstance(sides.get(id(hole), FILLER), Filler)
-        else region.kin_of(sides[id(hole)])
+        else region.aliases_of(sides[id(hole)])
         for hole, one in zip(holes, inputs, strict=True)
     ]
 

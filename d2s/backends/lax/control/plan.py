@@ -13,7 +13,7 @@ import numpy as np
 from jax.core import Tracer
 
 from d2s.backends.lax.arrays import aliases
-from d2s.backends.lax.arrays.carried_aliases import Ties
+from d2s.backends.lax.arrays.carried_aliases import CarriedAliases
 from d2s.backends.lax.arrays.may_alias import bases, link
 from d2s.backends.lax.control.trips import Hole
 from d2s.backends.lax.forms.trees import Filler, Joined, Out, leaves
@@ -39,7 +39,7 @@ class Plan:
     #: lists that it appends to, and what it appends in one trip
     appended: list[tuple[list[Any], Any]]
     #: which of the arrays that it carries may be one
-    ties: Ties
+    ties: CarriedAliases
 
     def refuse_other_reads(self, region: Region) -> None:
         """An array that a trip writes must not be read in the loop under another name."""
@@ -106,7 +106,7 @@ class Plan:
         inputs = self.region.inputs[len(self.region.inputs) - len(self.holes) :]
         leaves_of = [leaf for _, tree in self.appended for leaf in leaves(tree)]
         return [
-            (leaf, *self.ties.carries(inputs, self.region.kin_of(leaf)))
+            (leaf, *self.ties.carries(inputs, self.region.aliases_of(leaf)))
             for leaf in leaves_of
             if isinstance(leaf, Out)
         ]

@@ -85,7 +85,7 @@ def build(entry: Entry, leaves: tuple[Any, ...], ticket: Any, reached: Any) -> A
             else:
                 result = _result(scope, *_call(entry, leaves, owners, scope))
                 integer_ranges.require_checks()
-        except (printing.Asked, Unchecked):
+        except (printing.NeedsTicket, Unchecked):
             tracing.owners = owners
             raise
         entry.calls_back |= scope.failures.calls_back

@@ -94,7 +94,7 @@ class Compiled(Inspected):
             runner, result, failed = self.runner, None, None
             try:
                 result = runner(*args)
-            except (Exception, Restart, printing.Asked) as error:
+            except (Exception, Restart, printing.NeedsTicket) as error:
                 failed = error
             else:
                 if result is MISS:
@@ -131,7 +131,7 @@ class Compiled(Inspected):
         result, failed = None, None
         try:
             result = entry.run(*leaves)
-        except (Exception, Restart, printing.Asked) as error:
+        except (Exception, Restart, printing.NeedsTicket) as error:
             failed = error
         if failed is not None:
             return self._after(failed, entry, args, leaves, owners)

@@ -13,7 +13,7 @@ import numpy as np
 from d2s import conversion
 from d2s.backends.lax.forms.dtypes import type_of
 from d2s.backends.lax.function.samples import LARGEST
-from d2s.backends.lax.output.printing import Asked
+from d2s.backends.lax.output.printing import NeedsTicket
 from d2s.errors import boundary, wrong_option
 from d2s.options.specs import Spec, sizes_for
 from d2s.report import report
@@ -207,7 +207,7 @@ def looked(look: Callable[..., Any], entry: Any, leaves: Sequence[Any]) -> Any:
     if not entry.prints:
         try:
             return look(entry, leaves)
-        except Asked:
+        except NeedsTicket:
             entry.ask_for_prints()
     return look(_Printing(entry), [np.int32(0), np.True_, *leaves])
 

@@ -1,10 +1,17 @@
-"""Items of arrays and lists at run-time positions: reads, and writes by NumPy's rules."""
+"""Items of arrays and lists at run-time positions: reads, and writes by NumPy's rules.
+
+    l[i]            ->    stack the items of the list and take one; a switch if they differ in type
+    l[i] = v        ->    l[n] = select(i == n, v, l[n]) for each n
+    x[mask] = v     ->    x = where(mask, v, x)
+    x[i, 2:5] = v   ->    x = x.at[i, 2:5].set(v), after NumPy was asked what it says of the shapes
+
+A position out of range fails as in Python for lists, and follows jax.numpy for arrays. Slices that
+start at a run-time position are in `windows`, ``x[i] += v`` is in `augmented`.
+"""
 
 from __future__ import annotations
 
 import functools
-import operator
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,35 +20,36 @@ import jax.numpy as jnp
 import numpy as np
 
 from d2s.backends.lax.arrays import aliases
-from d2s.backends.lax.arrays.may_alias import kin, link_view, link_ways
+from d2s.backends.lax.arrays.may_alias import alias_set, link_view, link_ways
 from d2s.backends.lax.control import branches
 from d2s.backends.lax.failures.after_failure import select
 from d2s.backends.lax.forms import origins
 from d2s.backends.lax.forms.dtypes import NUMBERS, Mismatch, cast, is_dynamic, is_symbolic, type_of
 from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.graph.scopes import changes
+from d2s.backends.lax.library.windows import behind_windows, cut
 from d2s.backends.lax.regions.regions import is_traced
-from d2s.errors import SliceLength, StagingError
+from d2s.errors import StagingError
 from d2s.runtime.items import Item
 from d2s.runtime.values import Window
 
-_ARRAYS = (np.ndarray, jax.core.Tracer, jax.Array)
+ARRAYS = (np.ndarray, jax.core.Tracer, jax.Array)
 
-#: elements of an array on whose shape and dtype NumPy is asked what it would say
+#: the size up to which NumPy is asked what it says of an array of the same shape and dtype
 ASKED = 1 << 20
 
 
 @dataclass
-class _Masked:
-    """The elements that a run-time mask selects, of an array."""
+class MaskedItems:
+    """The elements of an array that a run-time mask selects; how many they are is not known."""
 
     array: Any
     mask: Any
 
 
 @dataclass
-class _Whole:
-    """Values for all elements of an array, of which a mask selects."""
+class ValuesForAll:
+    """New values for all elements of an array, of which a mask selects those that are written."""
 
     array: Any
 
@@ -71,6 +79,7 @@ class Items:
 
 
 def needs_position(what: str) -> StagingError:
+    """The error about something that needs its positions as Python numbers."""
     return StagingError(
         f"{what} at run-time positions",
         code="D2S020",
@@ -80,11 +89,12 @@ def needs_position(what: str) -> StagingError:
 
 
 def _item(array: Any, key: Any) -> Any:
-    array, key = _behind_windows(array, key)
+    array, key = behind_windows(array, key)
     return array[_arrays_for_lists(key)]
 
 
 def items(container: Any) -> Any:
+    """The container, or what takes its place in ``container[key]`` if the key may be run-time."""
     own = (list.__getitem__, tuple.__getitem__)
     if isinstance(container, list | tuple):
         return Items(container) if type(container).__getitem__ in own else container
@@ -94,12 +104,14 @@ def items(container: Any) -> Any:
 
 
 def window(lower: Any, upper: Any, size: Any) -> Any:
+    """The key of ``x[lower:upper]``, where `size` is ``upper - lower`` if that is known."""
     if is_traced(lower) and type(size) is int:
         return Window(lower, size)
     return slice(lower, upper)
 
 
 def has_traced(key: Any) -> bool:
+    """Whether a key has a run-time value in it."""
     if isinstance(key, tuple | list):
         return any(map(has_traced, key))
     if isinstance(key, slice):
@@ -108,6 +120,7 @@ def has_traced(key: Any) -> bool:
 
 
 def _no_window(key: Any) -> Any:
+    """A key of a list; a slice at a run-time position is refused, lists have no such thing."""
     if isinstance(key, Window):
         raise StagingError(
             "a part of a list at a run-time position",
@@ -119,7 +132,7 @@ def _no_window(key: Any) -> Any:
 
 
 def _arrays_for_lists(key: Any) -> Any:
-    """NumPy takes a list for an array of positions."""
+    """A key with arrays for its lists: NumPy takes a list for an array of positions."""
     if isinstance(key, list):
         whole = np.asarray(key) if not has_traced(key) else jnp.stack([jnp.asarray(k) for k in key])
         return whole.astype(int) if not whole.size else whole
@@ -130,7 +143,7 @@ def _arrays_for_lists(key: Any) -> Any:
 
 
 def _position(container: Any, index: Any, what: str) -> Any:
-    """A run-time index as a position from the start; outside, the program fails as in Python."""
+    """A run-time index as a position from the start; the program fails where it is out of range."""
     count = len(container)
     message = f"{'list' if isinstance(container, list) else 'tuple'} {what} out of range"
     if not count:
@@ -150,8 +163,9 @@ def _nothing() -> None:
 
 
 def _chosen(container: Any, index: Any) -> Any:
+    """The item of a list or tuple at a run-time index."""
     if index.shape or jnp.issubdtype(index.dtype, jnp.inexact):
-        return container[index]  # Python says what is wrong
+        return container[index]  # Python raises the error that it has for such an index
     at = _position(container, index, "index")
     try:
         kinds = [type_of(item) for item in container if is_dynamic(item)]
@@ -159,7 +173,7 @@ def _chosen(container: Any, index: Any) -> Any:
         kinds = []
     if len({kind.bare for kind in kinds}) == 1 and all(map(is_dynamic, container)):
         found = cast(jnp.stack([jnp.asarray(item) for item in container])[at], kinds[0])
-        link_ways([found], [[kin(item)] for item in container])
+        link_ways([found], [[alias_set(item)] for item in container])
         return origins.made(found, functools.reduce(origins.joined, (k.kind for k in kinds)))
     cases = {n: lambda item=item: item for n, item in enumerate(container)}
     return branches.switch(at, cases, lambda: container[-1], ())
@@ -167,7 +181,7 @@ def _chosen(container: Any, index: Any) -> Any:
 
 def _set_in_list(container: list[Any], index: Any, value: Any) -> None:
     at = _position(container, index, "assignment index")
-    new, held = kin(value), list(map(kin, container))
+    new, held = alias_set(value), list(map(alias_set, container))
     for n, old in enumerate(container):
         container[n] = select(at == n, value, old)
     ways = [[*held[:n], new, *held[n + 1 :]] for n in range(len(held))]
@@ -178,9 +192,12 @@ def _set_in_list(container: list[Any], index: Any, value: Any) -> None:
 
 
 def set_item(container: Any, key: Any, value: Any, owner: Any) -> Any:
-    """Write an item; the container itself, or the array that takes its place."""
+    """Write an item; returns the container itself, or the new array that takes its place.
+
+    `owner` is the slot or name whose value is written, as `d2s.at` and `d2s.ref` know it.
+    """
     if isinstance(container, np.ndarray):
-        traced = has_traced(key) or isinstance(value, jax.core.Tracer | _Whole)
+        traced = has_traced(key) or isinstance(value, jax.core.Tracer | ValuesForAll)
         if not traced and not (isinstance(value, list | tuple) and has_traced(value)):
             aliases.spend_maybe(container)
             container[key] = value
@@ -206,8 +223,8 @@ def set_item(container: Any, key: Any, value: Any, owner: Any) -> Any:
 
 
 def _is_part(owner: Any) -> bool:
-    """Whether an array is the part of another one that was taken out just now."""
-    return type(owner) is Item and isinstance(owner.container, _ARRAYS)
+    """Whether an array was just taken out of another one, which gets it back after the write."""
+    return type(owner) is Item and isinstance(owner.container, ARRAYS)
 
 
 def _refuse_objects(array: np.ndarray[Any, Any]) -> None:
@@ -233,18 +250,19 @@ def _refuse_flat() -> None:
 
 def is_copy(container: Any, key: Any) -> bool:
     """Whether NumPy gives a copy: for positions and masks, not for numbers and slices."""
-    if not isinstance(container, _ARRAYS):
+    if not isinstance(container, ARRAYS):
         return False
     parts = key if isinstance(key, tuple) else (key,)
     return any(isinstance(part, list) or getattr(part, "shape", ()) for part in parts)
 
 
 def _written(array: Any, key: Any, value: Any) -> Any:
-    mask = _run_time_mask(array, key)
+    """The array with new values at a key."""
+    mask = run_time_mask(array, key)
     if mask is not None:
         return _where(array, mask, value)
     if any(isinstance(part, Window) for part in (key if isinstance(key, tuple) else (key,))):
-        part, inner, starts = _window(array, key)
+        part, inner, starts = cut(array, key)
         return jax.lax.dynamic_update_slice(array, _written(part, inner, value), starts)
     key = _arrays_for_lists(key)
     if isinstance(value, list | tuple):
@@ -254,20 +272,25 @@ def _written(array: Any, key: Any, value: Any) -> Any:
     if jnp.iscomplexobj(new) and not jnp.iscomplexobj(array):
         raise TypeError("float() argument must be a string or a real number, not 'complex'")
     if shape is not None and new.ndim > len(shape):
-        new = new.reshape(new.shape[new.ndim - len(shape) :])  # NumPy drops leading ones
+        # NumPy drops leading axes of size one of a value with too many dimensions.
+        new = new.reshape(new.shape[new.ndim - len(shape) :])
     if new.dtype != array.dtype:
         new = new.astype(array.dtype)
     return array.at[key].set(new)
 
 
-def _is_small(array: Any) -> bool:
-    """Whether NumPy can be asked: the size is known, and not large."""
+def is_small(array: Any) -> bool:
+    """Whether NumPy can be asked about an array of this shape: the size is known, and not large."""
     return not any(map(is_symbolic, array.shape)) and bool(array.size <= ASKED)
 
 
 def _ask_numpy(array: Any, key: Any, value: Any) -> tuple[int, ...] | None:
-    """The shape that a key selects; raises what NumPy would raise about key, shape and number."""
-    if not _is_small(array) or array.dtype.kind not in "biufc":
+    """The shape that a key selects; raises what NumPy raises about the key, the shape, the number.
+
+    NumPy is asked with an array of one element that pretends to have the shape (all its strides are
+    zero), and with zeros for the run-time parts of the key. None if NumPy is not asked.
+    """
+    if not is_small(array) or array.dtype.kind not in "biufc":
         return None
 
     def known(part: Any) -> Any:
@@ -288,7 +311,8 @@ def _ask_numpy(array: Any, key: Any, value: Any) -> tuple[int, ...] | None:
     return shape
 
 
-def _run_time_mask(array: Any, key: Any) -> Any:
+def run_time_mask(array: Any, key: Any) -> Any:
+    """The key as a mask, if it is an array of bools that is a run-time value; None otherwise."""
     if isinstance(key, tuple) and len(key) == 1:
         (key,) = key
     if is_traced(key) and key.dtype == jnp.bool_:
@@ -297,6 +321,7 @@ def _run_time_mask(array: Any, key: Any) -> Any:
 
 
 def _where(array: Any, mask: Any, value: Any) -> Any:
+    """The array with a value where a mask holds; a mask of another shape fails as in NumPy."""
     if mask.shape != array.shape[: mask.ndim]:
         n = next(n for n, size in enumerate(mask.shape) if array.shape[n : n + 1] != (size,))
         raise IndexError(
@@ -307,13 +332,18 @@ def _where(array: Any, mask: Any, value: Any) -> Any:
             "were indexed"
         )
     rest = array.shape[mask.ndim :]
-    new = value.array if isinstance(value, _Whole) else _without_count(jnp.asarray(value), rest)
+    new = (
+        value.array if isinstance(value, ValuesForAll) else without_count(jnp.asarray(value), rest)
+    )
     mask = mask.reshape(mask.shape + (1,) * len(rest))
     return jnp.where(mask, new.astype(array.dtype), array)
 
 
-def _without_count(value: Any, rest: tuple[int, ...]) -> Any:
-    """A value that does not depend on how many elements a mask selects."""
+def without_count(value: Any, rest: tuple[int, ...]) -> Any:
+    """A value for the elements that a mask selects; refused if it has one for each of them.
+
+    `rest` is the shape of one selected element: the axes that the mask does not cover.
+    """
     if value.ndim > len(rest) and all(size == 1 for size in value.shape[: value.ndim - len(rest)]):
         value = value.reshape(value.shape[value.ndim - len(rest) :])
     if value.ndim > len(rest):
@@ -327,182 +357,8 @@ def _without_count(value: Any, rest: tuple[int, ...]) -> Any:
     return value
 
 
-# -- augmented assignment -------------------------------------------------------------------------
-
-
-def old_item(container: Any, key: Any) -> Any:
-    if isinstance(container, jax.core.Tracer):
-        mask = _run_time_mask(container, key)
-        if mask is not None:
-            return _Masked(container, mask)
-    item = items(container)[key]
-    # a view would be one more that holds the array
-    return item.copy() if isinstance(container, np.ndarray) else item
-
-
-def augmented(change: Callable[[Any, Any], Any], old: Any, value: Any, place: Any) -> Any:
-    if not isinstance(place.container, _ARRAYS):
-        return _augmented_entry(change, old, value, place)
-    new = _out_of_place(change)  # it is the place in the container that is written
-    if isinstance(old, _Masked):
-        rest = old.array.shape[old.mask.ndim :]
-        _ask_numpy_to_change(change, old.array, value)
-        plain = value if type(value) in NUMBERS else _without_count(jnp.asarray(value), rest)
-        return _Whole(new(old.array, plain))
-    if isinstance(old, jax.core.Tracer | jax.Array):
-        if old.shape:
-            _ask_numpy_to_change(change, old, value)
-        return new(old, value)
-    if isinstance(old, np.ndarray) and isinstance(value, jax.core.Tracer):
-        _ask_numpy_to_change(change, old, value)
-        return new(jnp.asarray(old), value)
-    return change(old, value)
-
-
-def _augmented_entry(change: Callable[[Any, Any], Any], old: Any, value: Any, place: Any) -> Any:
-    """``l[i] += v`` where `l` is no array: the value there is changed in place, or replaced."""
-    if isinstance(old, np.ndarray):
-        return _augmented_numpy(change, old, value, place)
-    if isinstance(old, jax.core.Tracer | jax.Array) and old.shape:
-        _ask_numpy_to_change(change, old, value)
-    return change(old, value)
-
-
-def _augmented_numpy(change: Callable[[Any, Any], Any], old: Any, value: Any, owner: Any) -> Any:
-    """In place as long as the values are known; a jax array in its place from then on."""
-    if isinstance(value, jax.core.Tracer):
-        _ask_numpy_to_change(change, old, value)
-        aliases.refuse_shared(old, owner)
-        return change(jnp.array(old), value)
-    aliases.spend_maybe(old)
-    return change(old, value)
-
-
-def augmented_name(change: Callable[[Any, Any], Any], old: Any, value: Any, owner: Any) -> Any:
-    """``a += v`` of a name: in place for NumPy arrays, as long as their values are known."""
-    if isinstance(old, np.ndarray):
-        return _augmented_numpy(change, old, value, owner)
-    aliases.changed_view(old)
-    return change(old, value)
-
-
-def _out_of_place(change: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """``operator.add`` for ``operator.iadd``."""
-    made: Callable[[Any, Any], Any] = getattr(operator, f"__{change.__name__[1:]}__")
-    return made
-
-
-def in_place(change: Callable[[Any, Any], Any], old: Any, value: Any) -> Any:
-    """``x += v`` of a run-time value: a write of the array, where NumPy's would be written."""
-    if not aliases.may_be_numpy(old):
-        return NotImplemented
-    _ask_numpy_to_change(change, old, value)
-    new = _out_of_place(change)(old, value).astype(old.dtype)
-    aliases.spend(old)
-    aliases.written(new)
-    return new
-
-
-def _ask_numpy_to_change(change: Callable[[Any, Any], Any], old: Any, value: Any) -> None:
-    """Raise what NumPy would raise about shapes, and about results that the array cannot hold."""
-    if not _is_small(old) or old.dtype.kind not in "biufc" or not is_dynamic(value):
-        return
-    kind = type_of(value)
-    if type(value) in NUMBERS:
-        other = value
-    elif kind.weak and not kind.shape:
-        other = np.ones((), kind.dtype).item()
-    else:
-        other = np.ones(kind.shape, kind.dtype)
-    try:
-        with np.errstate(all="ignore"):
-            change(np.ones(old.shape, old.dtype), other)
-    except TypeError as error:
-        is_array = kind.kind is origins.ARRAY and bool(kind.shape)
-        if is_array and not aliases.is_numpy_argument(value):
-            raise _doubtful_change() from error
-        raise
-
-
-def _doubtful_change() -> StagingError:
-    return StagingError(
-        f"{sites.target(sites.where()) or 'an array'} gets values in place that a NumPy array of "
-        "its dtype cannot hold; if it were a jax array, the name would get a new array instead",
-        code="D2S072",
-        site=sites.where(),
-        fix="`a = a + x` for `a += x`, or x.astype(a.dtype)",
-    )
-
-
-# -- windows --------------------------------------------------------------------------------------
-
-
-def _behind_windows(array: Any, key: Any) -> tuple[Any, Any]:
-    """The array cut to the windows of a key, and the rest of the key."""
-    if not any(isinstance(part, Window) for part in (key if isinstance(key, tuple) else (key,))):
-        return array, key
-    part, key, _ = _window(array, key)
-    return part, key
-
-
-def _window(array: Any, key: Any) -> tuple[Any, Any, list[Any]]:
-    """The part of an array that the windows of a key select, the rest of the key, the starts."""
-    parts = list(key) if isinstance(key, tuple) else [key]
-    used = sum(_axes(part) for part in parts)
-    starts: list[Any] = [0] * array.ndim
-    sizes = list(array.shape)
-    axis = 0
-    for n, part in enumerate(parts):
-        if part is Ellipsis:
-            axis += array.ndim - used
-            continue
-        if isinstance(part, Window):
-            if axis >= array.ndim:
-                raise IndexError(
-                    f"too many indices for array: array is {array.ndim}-dimensional, but {used} "
-                    "were indexed"
-                )
-            starts[axis], sizes[axis] = _start(part, array.shape[axis]), part.size
-            parts[n] = slice(None)
-        axis += _axes(part)
-    cut = jax.lax.dynamic_slice(array, starts, sizes)
-    return cut, tuple(parts), starts
-
-
-def _axes(part: Any) -> int:
-    if part is None or part is Ellipsis:
-        return 0
-    mask = getattr(part, "dtype", None) == np.bool_
-    return part.ndim if mask else 1
-
-
-def _start(part: Window, length: int) -> Any:
-    """Where a window starts; the program stops where Python would give another length."""
-    start, size = part.start, part.size
-    if size == 0:
-        return 0
-    if start.dtype.itemsize < 4 or start.dtype == jnp.bool_:
-        start = start.astype(jnp.int32)
-    inside = jnp.logical_and(start >= 0, start <= length - size)
-    from_end = jnp.logical_and(start >= -length, start < -size)
-    site = sites.where()
-
-    def fail() -> None:
-        raise SliceLength(
-            f"a slice of {size} items at a run-time position reaches beyond an axis of {length}; "
-            "Python would give fewer",
-            site=site,
-            fix="a position inside the array, or an array with room at its ends (jnp.pad)",
-        )
-
-    branches.cond(jnp.logical_or(inside, from_end), _nothing, fail, ())
-    if size > length or size < 0:
-        return 0
-    return jnp.where(start < 0, start + length, start)
-
-
 def refuse_store(within: Any) -> None:
-    """A new array would have to take the place of one that stands where nothing can be put."""
+    """Refuse the write of an array that is nowhere where a new array could be put."""
     if within is None:
         what = "an array is written that no name of this function has"
         fix = "a local name or an attribute for the array; `global` for a name of the module"

@@ -1,4 +1,12 @@
-"""Prints while a graph is built: where they go, and whether their place is reached."""
+"""Prints while a graph is built: which ticket they belong to, and whether their line is reached.
+
+Whether a line is reached is a conjunction: the call itself is reached, no failure came before, and
+every condition of the blocks around holds. It matters where JAX runs code that Python would not:
+
+    def f(x):                   # under jax.vmap, both sides of the branch run for all lanes
+        if x > 0:
+            print(x)            # reached = x > 0, one flag for each lane
+"""
 
 from __future__ import annotations
 
@@ -26,26 +34,31 @@ from d2s.backends.lax.private import (
 from d2s.errors import Site, StagingError
 
 
-class Asked(BaseException):
-    """A print was met in a graph that has no ticket: it is built again, with one."""
+class NeedsTicket(BaseException):
+    """A print was met in a graph without a ticket: the graph must be built again, with one."""
 
 
 class Printer:
-    """Where the prints of the function that is being traced go."""
+    """What the prints of the function that is being traced need to know of the call.
+
+    `ticket` is the number of the call, None as long as nobody prints; `reached` tells whether the
+    call itself is reached.
+    """
 
     def __init__(self, ticket: Any, reached: Any) -> None:
         self.ticket, self.reached = ticket, reached
         self.root = next(running_traces())
-        #: conditions of the blocks around, as thunks: they cost nothing where nothing is printed
+        #: conditions of the blocks around, as functions: where nothing is printed, they are not
+        #: called and leave nothing in the graph
         self.gates: list[Callable[[], Any]] = []
-        #: how many prints were met that have lanes of their own
+        #: how many prints were met inside of a vmap of the function's own
         self.with_lanes = 0
-        #: objects that were there before the call
+        #: objects that the call was given
         self.given: list[Any] = []
         self._vmaps: list[Any] = []
 
     def groups(self) -> tuple[int, ...]:
-        """The vmaps inside the function that are running, as numbers, the outermost first."""
+        """The running vmaps inside of the function, each by a number, the outermost first."""
         found = [trace for trace in reversed(chain()) if isinstance(trace, BatchTrace)]
         self._vmaps += [t for t in found if not any(t is known for known in self._vmaps)]
         return tuple(n for t in found for n, known in enumerate(self._vmaps) if known is t)
@@ -53,7 +66,7 @@ class Printer:
 
 class _PrintsHere(threading.local):
     printer: Printer | None = None
-    #: where prints are left out, the lines that would print
+    #: the lines whose prints were left out so far; None where prints are not left out
     left_out: list[Site] | None = None
 
 
@@ -62,13 +75,13 @@ here = _PrintsHere()
 
 @contextmanager
 def into(ticket: Any, reached: Any, inputs: Any, key: tuple[Any, ...]) -> Iterator[None]:
-    """Prints of the function traced here go to a ticket; None when there is no need for one yet.
+    """Around the trace of a function whose prints belong to a ticket; None if it has none yet.
 
     `key` has the objects that the call was given.
     """
     before = here.printer
     if ticket is not None:
-        # under vmap a print has the lanes of the arguments, also when it shows none of them
+        # Under vmap a print has the lanes of the arguments, even if it shows none of them.
         reached = jnp.logical_and(reached, all_always(inputs))
     here.printer = Printer(ticket, reached)
     here.printer.given = [token.value for token in key if hasattr(token, "value")]
@@ -80,7 +93,7 @@ def into(ticket: Any, reached: Any, inputs: Any, key: tuple[Any, ...]) -> Iterat
 
 @contextmanager
 def dropped() -> Iterator[list[Site]]:
-    """Prints of graphs that are built inside are left out: the lines are told."""
+    """Around graphs that are built without their prints: gives the lines that would print."""
     before, here.left_out = here.left_out, []
     try:
         yield here.left_out
@@ -90,7 +103,10 @@ def dropped() -> Iterator[list[Site]]:
 
 @contextmanager
 def only_if(gate: Callable[[], Any]) -> Iterator[None]:
-    """A block that runs under a condition; under vmap it runs for the other lanes as well."""
+    """Around the trace of a block that runs under a condition, for prints in it.
+
+    Under vmap the block runs for all lanes, also for those in which the condition does not hold.
+    """
     if here.printer is None:
         yield
         return
@@ -103,6 +119,7 @@ def only_if(gate: Callable[[], Any]) -> Iterator[None]:
 
 
 def all_always(values: Any) -> Any:
+    """True, computed from all the values, so that it has the lanes of each of them."""
     result: Any = True
     for value in values:
         result = jnp.logical_and(result, _always(value))
@@ -110,7 +127,7 @@ def all_always(values: Any) -> Any:
 
 
 def _always(value: Any) -> Any:
-    """True, as far as a value is concerned: what depends on it has its lanes."""
+    """True, computed from a value (from none of its elements), so that it has the value's lanes."""
     value = jnp.asarray(value)
     if jnp.issubdtype(value.dtype, jax.dtypes.extended):
         value = jax.random.key_data(value)
@@ -124,7 +141,7 @@ def chain() -> list[Any]:
 
 
 def _reached(printer: Printer) -> Any:
-    """Whether this place is reached, in each lane."""
+    """Whether the line that prints is reached, in each lane."""
     flags = [printer.reached, *(gate() for gate in printer.gates)]
     flags += [scope.code == 0 for scope in scopes.scopes() if scope.code is not None]
     for trace in _transformations():
@@ -132,7 +149,8 @@ def _reached(printer: Printer) -> Any:
             lanes = np.zeros((trace.axis_data.size, 0), bool)
             flags.append(jnp.all(lanes_of(trace, lanes)))
         else:
-            # the body of a loop that is not ours: what depends on nothing in it would leave it
+            # The body of a loop that jax's own functions make: JAX would take a print out of the
+            # loop that does not depend on the inputs of the body.
             flags += map(_always, input_tracers(trace))
     reached = flags[0]
     for flag in flags[1:]:
@@ -141,7 +159,7 @@ def _reached(printer: Printer) -> Any:
 
 
 def _transformations() -> Iterator[Any]:
-    """The vmaps and graphs of jax's own that are being traced, the innermost first."""
+    """The running vmaps, and graphs that d2s has not started, the innermost first."""
     own = {id(scope.graphs[0]) for scope in scopes.scopes()}
     for trace in chain():
         is_graph = isinstance(trace, DynamicJaxprTrace) and id(trace) not in own
@@ -150,6 +168,7 @@ def _transformations() -> Iterator[Any]:
 
 
 def current() -> Printer:
+    """What prints need to know, with a ticket; raises `NeedsTicket` if the graph has none yet."""
     printer = here.printer
     if printer is None:
         raise StagingError(
@@ -159,7 +178,7 @@ def current() -> Printer:
             fix="`d2s.to_static` around the function, or jax.debug.print(...)",
         )
     if printer.ticket is None:
-        raise Asked
+        raise NeedsTicket
     return printer
 
 
@@ -181,9 +200,10 @@ def emit(text: Any, file: Any, flush: bool) -> None:
 
 
 def separated(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Code of others that is called where something is printed.
+    """Code of a library that is called by a function that prints.
 
-    It may hold a vmap: the lanes of the next one are other lanes, so a mark comes after it.
+    It may contain a vmap whose function prints. The next vmap has other lanes, so a mark in the log
+    separates the two.
     """
     printer = here.printer
     if printer is None or printer.ticket is None:

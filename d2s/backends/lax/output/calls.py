@@ -1,4 +1,8 @@
-"""Calls of static functions that print: a ticket for each, and its log written at the end."""
+"""Calls of static functions that print: each has a ticket, and its log is written at the end.
+
+A ticket is a number that goes into the graph as an argument. Every print of the graph hands it to
+the host, so that the host knows which call the print belongs to.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from d2s.backends.lax.output.building import Asked, all_always, chain
+from d2s.backends.lax.output.building import NeedsTicket, all_always, chain
 from d2s.backends.lax.output.host import CLOSE, OPEN, Log, logs, tickets
 from d2s.backends.lax.output.operation import tell
 from d2s.backends.lax.private import DynamicJaxprTrace
-from d2s.errors import StagingError
 
 
 def run(entry: Any, inputs: Any) -> Any:
@@ -21,10 +24,11 @@ def run(entry: Any, inputs: Any) -> Any:
     if not entry.prints:
         try:
             return entry.run(*inputs)
-        except Asked:
+        except NeedsTicket:
             entry.ask_for_prints()
     if any(isinstance(trace, DynamicJaxprTrace) for trace in chain()):
-        # it depends on the arguments, or jax would take it out of a loop
+        # Somebody else's graph is being built: the ticket is made when that graph runs. It depends
+        # on the arguments, because JAX would take what depends on nothing out of a loop.
         seed = jnp.where(all_always(inputs), jnp.int32(0), jnp.int32(1))
         (ticket,) = tell.bind(seed, host=OPEN, lanes=())
         result = entry.run_printing(ticket, np.True_, *inputs)
@@ -33,7 +37,7 @@ def run(entry: Any, inputs: Any) -> Any:
     ticket = next(tickets)
     log = logs[ticket] = Log(entry)
     try:
-        result = _run_ordered(entry, np.int32(ticket), inputs)
+        result = entry.run_printing(np.int32(ticket), np.True_, *inputs)
         jax.effects_barrier()
         if not _is_to_be_repeated(result):
             log.close()
@@ -42,21 +46,11 @@ def run(entry: Any, inputs: Any) -> Any:
         logs.pop(ticket, None)
 
 
-def _run_ordered(entry: Any, ticket: Any, inputs: Any) -> Any:
-    try:
-        return entry.run_printing(ticket, np.True_, *inputs)
-    except ValueError as error:
-        if "ordered effects" not in str(error):
-            raise
-        raise StagingError(
-            "print in a function that runs on several devices, where jax keeps no order",
-            code="D2S023",
-            fix="return the values and print them outside, or jax.debug.print(...)",
-        ) from error
-
-
 def _is_to_be_repeated(result: Any) -> bool:
-    """Whether an integer left its range: the call is computed again, or it fails altogether."""
+    """Whether the graph has failed for a reason of its own, such as an integer out of its range.
+
+    The call is then computed again by another graph, which prints itself, or fails altogether.
+    """
     code = getattr(result, "code", None)
     if code is None or isinstance(code, Tracer):
         return False

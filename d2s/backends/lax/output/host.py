@@ -1,4 +1,10 @@
-"""What the host does with it: calls have tickets, a ticket has a log, lanes come in order."""
+"""What the host does with prints: a call has a ticket, a ticket has a log, lanes come in order.
+
+A graph under `jax.vmap` runs line by line for all lanes; a person expects lane by lane:
+
+    arrives:   "a" of lanes 0, 1      "b" of lanes 0, 1
+    written:   a0 b0                  a1 b1
+"""
 
 from __future__ import annotations
 
@@ -14,6 +20,12 @@ from d2s.backends.lax.failures import texts
 
 @dataclass(frozen=True)
 class LogEntry:
+    """One arrival of a print: for all lanes at once, whether its line was reached, and its values.
+
+    `lanes` are the sizes of the vmaps, the outermost first; `reached` and the values have an axis
+    for each of them.
+    """
+
     record: PrintRecord
     lanes: tuple[int, ...]
     reached: Any
@@ -24,16 +36,16 @@ class LogEntry:
         return len(self.lanes)
 
     def group(self, depth: int) -> Any:
-        """Which vmap inside the function the lanes at a depth belong to; None for one around."""
+        """The number of the vmap that the lanes at a depth belong to; None if outside."""
         own = depth - (len(self.lanes) - len(self.record.groups))
         return self.record.groups[own] if own >= 0 else None
 
 
 class Log:
-    """What a call has printed and not written yet.
+    """What a call has printed, as far as it is not written yet.
 
-    It is written at once where that is safe: not in lanes, which come one after the other, and not
-    by a call that may be computed again.
+    An entry is written at once where that is safe: it has no lanes, which must come one after the
+    other, no earlier entry waits, and the call cannot be computed again by another graph.
     """
 
     def __init__(self, owner: Any = None) -> None:
@@ -47,7 +59,8 @@ class Log:
         elif self.error is None:
             try:
                 _write([entry])
-            except BaseException as error:  # the thread is not that of the call
+            except BaseException as error:
+                # JAX's thread runs this; the thread of the call raises it in `close`.
                 self.error = error
 
     def close(self) -> None:
@@ -74,7 +87,8 @@ class PrintRecord:
         file: Any,
         flush: bool,
     ) -> None:
-        #: of each value that the text quotes, whether it is a Python number, or of a weak type
+        #: for each value that the text quotes: whether it is a Python number, and whether its type
+        #: is weak
         self.looks = looks
         self.text, self.groups = text, groups
         self.file, self.flush = file, flush
@@ -95,7 +109,11 @@ class PrintRecord:
 
 
 def _write(log: list[LogEntry], lane: tuple[int, ...] = ()) -> None:
-    """What one lane has printed; the lanes of a vmap inside it one after the other."""
+    """Write what one lane has printed; the lanes of a vmap inside of it one after the other.
+
+    `lane` has the position in each vmap so far. Entries with more lanes than that come in runs: all
+    that belong to one vmap, or to the vmaps of one number, are written lane by lane.
+    """
     depth, rest = len(lane), log
     while rest:
         first = rest[0]
@@ -116,7 +134,7 @@ def _write(log: list[LogEntry], lane: tuple[int, ...] = ()) -> None:
 
 
 class _OpenTicket:
-    """A ticket for a call inside somebody else's graph."""
+    """Makes the ticket for a call inside of somebody else's graph, each time that graph runs."""
 
     results = 1
 
@@ -127,7 +145,7 @@ class _OpenTicket:
 
 
 class _Close:
-    """The call inside somebody else's graph is over."""
+    """Writes the log of a call inside of somebody else's graph, which is over."""
 
     results = 0
 

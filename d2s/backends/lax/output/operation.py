@@ -1,4 +1,11 @@
-"""The operation of a graph that hands values to the host, in order and once."""
+"""The operation of a graph that hands values to the host, in order and once.
+
+    print(x)    ->    tell[host=record, lanes=()](ticket, reached, x)
+
+`host` is a Python object that is called with the operands when the graph runs: it makes a ticket,
+writes a line, or closes a log. The operation has an ordered effect, so JAX neither drops nor moves
+it. Under `jax.vmap` all operands but the ticket get a leading axis, and `lanes` its size.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +18,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
 from d2s.backends.lax import private
+from d2s.errors import StagingError
 
 
 class _Effect(private.Effect):  # type: ignore[misc]
@@ -22,7 +30,7 @@ _EFFECT = _Effect()
 for _allowed in private.EFFECT_SETS:
     _allowed.add_type(_Effect)
 
-#: hands its operands to the host; `lanes` are the sizes of the vmaps around it
+#: hands its operands to the host; `lanes` are the sizes of the vmaps around it, outermost first
 tell = Primitive("print")
 tell.multiple_results = True
 _TICKET = jax.core.ShapedArray((), np.dtype("int32"))
@@ -37,8 +45,15 @@ def _at_once(*operands: Any, host: Any, lanes: tuple[int, ...]) -> Any:
 
 
 def _lowering(ctx: Any, *operands: Any, host: Any, lanes: tuple[int, ...]) -> Any:
+    if private.device_count(ctx) > 1:
+        raise StagingError(
+            "print in a function that runs on several devices, where jax keeps no order",
+            code="D2S023",
+            fix="return the values and print them outside, or jax.debug.print(...)",
+        )
+
     def call(*values: Any) -> Any:
-        # the memory of the values is the graph's
+        # The graph uses the memory of its values again, so what is written later needs a copy.
         return host(lanes, *(np.array(value) for value in values))
 
     results, token, _ = mlir.emit_python_callback(
@@ -61,7 +76,7 @@ def _jvp(operands: Any, tangents: Any, **params: Any) -> Any:
 
 
 def _batch(operands: Any, axes: Any, *, host: Any, lanes: tuple[int, ...]) -> Any:
-    """A lane for each; the ticket, which is first, is one for all."""
+    """Hand over the values of all lanes at once; the ticket, which comes first, is one for all."""
     size = next(o.shape[a] for o, a in zip(operands, axes, strict=True) if a is not None)
     ticket = operands[0]
     if axes[0] is not None:
@@ -82,4 +97,5 @@ batching.primitive_batchers[tell] = _batch
 
 
 def prints(graph_effects: Any) -> bool:
+    """Whether a graph with these effects prints."""
     return _EFFECT in graph_effects

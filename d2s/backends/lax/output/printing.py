@@ -1,14 +1,17 @@
 """`print` in a graph: every call prints what plain Python prints, in its order.
 
-A print is an operation with an ordered effect, so jax keeps it in its place through branches,
+    if x > 0:                  ->    tell(ticket, reached and x > 0, x)
+        print("x is", x)             # with the text "x is {}\\n" kept on the host
+
+A print is an operation with an ordered effect, so JAX keeps it in its place through branches,
 loops and transformations, and runs it once. It hands the host three things: the ticket of the call,
-whether this place was reached (under `jax.vmap` both sides of a branch run), and the values of its
-text. The host writes it at once, or collects it until the call returns where lanes come one after
-the other. A function that does not print pays nothing; one that does is traced again, with the
-ticket as an argument.
+whether its line was reached (under `jax.vmap` both sides of a branch run), and the values of its
+text. The host writes the text at once; the texts of lanes, which must come one lane after the
+other, are collected until the call returns. A function that does not print pays nothing; the first
+print that is met makes the graph be built again, with the ticket as an argument.
 """
 
-from d2s.backends.lax.output.building import Asked as Asked
+from d2s.backends.lax.output.building import NeedsTicket as NeedsTicket
 from d2s.backends.lax.output.building import dropped as dropped
 from d2s.backends.lax.output.building import into as into
 from d2s.backends.lax.output.building import only_if as only_if

@@ -1,7 +1,13 @@
 """What objects say of themselves: their `__str__` and `__repr__`, run while the graph is built.
 
-Methods of the user's are converted, so that f-strings of run-time values in them are texts like
-others. Exceptions of Python's own are shown the way Python does it.
+    class Point:
+        def __str__(self):
+            return f"({self.x}, {self.y})"
+
+    print(p)    ->    the converted `__str__` is called; its f-string is a text with two run-time
+                      values, as if it were written in the `print`
+
+Exceptions of Python's own, which have no such method to convert, are shown the way Python does it.
 """
 
 from __future__ import annotations
@@ -30,12 +36,12 @@ _CONTAINERS = (list, tuple, dict)
 def speaks(value: Any) -> bool:
     """Whether a value shows itself by code of the user's, or is an exception with run-time values.
 
-    Containers and the like are made again with their values, and show themselves then.
+    Containers do not: the host makes them again with the values of the run, and shows those.
     """
     if isinstance(value, BaseException) and failing.hides_tracers(value):
         return True
     if scopes.current() is None or isinstance(value, type | Text | str):
-        return False  # in a graph that is not d2s's own, texts are those of plain Python
+        return False  # outside of d2s's graphs, texts are those of plain Python
     if not isinstance(value, BaseException) and children(value) is not None and has_traced(value):
         return False
     return _own(value, "__str__") or _own(value, "__repr__") or _own(value, "__format__")
@@ -49,12 +55,16 @@ def _own(value: Any, name: str) -> bool:
 
 def _method(value: Any, name: str) -> Any:
     method = getattr(type(value), name)
-    # without one of its own, `str` shows what `repr` does
+    # A class without a `__str__` of its own is shown by `__repr__`, as Python does it.
     return type(value).__repr__ if method is object.__str__ else method
 
 
 def spoken(value: Any, how: str, spec: str = "") -> Any:
-    """A value with objects in it as they show themselves, for a text that is made in this way."""
+    """A value in which objects are replaced by what they say of themselves.
+
+    `how` is the way the text is made: "s" for `str`, "r" for `repr`, "" for `format` with the given
+    `spec`, and "%" for a template, which is then the `spec`.
+    """
     if isinstance(value, Text | str):
         return value
     if how == "%":
@@ -72,9 +82,10 @@ def _in_template(given: Any, template: str) -> Any:
 
 
 def _part(value: Any, template: str) -> Any:
-    """One value; what holds nothing that is not known yet is left to Python."""
+    """One value for a template; a value without run-time values in it is left to Python."""
     if not _holds_tracers(value):
         return value
+    # A template with %r or %a may ask for both `__str__` and `__repr__` of its values.
     asks_both = re.search(r"%(\(\w*\))?[^%a-z]*[ra]", template) is not None
     return _spoken(value, "both" if asks_both else "s")
 
@@ -105,7 +116,7 @@ def _spoken(value: Any, how: str) -> Any:
     wanted = ("__str__", "__repr__") if how == "both" else ("__str__",) if how == "s" else ()
     wanted = wanted or ("__repr__",)
     if len(wanted) == 2 and any(may_print(_method(value, name)) for name in wanted):
-        raise unknown()  # which of them is asked for, and how often, is not known here
+        raise unknown()  # the template may ask for one of them, and each call would print
     said = {name: _said(value, name) for name in wanted}
     return Shown(said.get("__str__"), said.get("__repr__"))
 
@@ -115,7 +126,7 @@ def _formatted(value: Any, spec: str) -> Any:
         return Shown(_run(value, "__format__", spec), None, is_formatted=True)
     kind: Any = type(value)
     if kind.__format__ not in (object.__format__, BaseException.__format__):
-        return value  # by a class of Python's own, or a library's: it shows a number, a date
+        return value  # a class of Python's or of a library formats itself, as a date does
     if spec:
         raise TypeError(f"unsupported format string passed to {kind.__name__}.__format__")
     return _spoken(value, "s")
@@ -143,7 +154,11 @@ def _run(value: Any, name: str, *args: Any) -> Any:
 
 
 def method(function: Any) -> Callable[..., Any] | None:
-    """`super().__str__` and its kin of an exception with run-time values; None for others."""
+    """What to call for `super().__str__` or `super().__repr__` in an exception of the user's.
+
+    None for other functions, and for exceptions without run-time values. Python's objects for such
+    methods tell by nothing but their names which of the two they are.
+    """
     if not isinstance(function, types.MethodWrapperType):
         return None
     error, name = function.__self__, function.__name__

@@ -1,4 +1,9 @@
-"""The statement itself: `print` with its options."""
+"""The statement itself: `print` with its options becomes one text and a file.
+
+    print("x is", x, sep=": ")    ->    the text "x is: {}\\n" with the value `x`, to "stdout"
+
+The text has the separators and the end of the line in it, so the host has nothing left to decide.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +20,7 @@ from d2s.backends.lax.forms.trees import leaves, map_leaves
 from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.output import reprs
 from d2s.backends.lax.output.building import chain, current, emit, here
-from d2s.backends.lax.output.unseen import unwatched
+from d2s.backends.lax.output.unseen import stood_in_for
 from d2s.backends.lax.private import BatchTrace, DynamicJaxprTrace
 from d2s.errors import StagingError
 
@@ -30,7 +35,8 @@ def print_(
             here.left_out.append(site)
         return
     if here.printer is None and not any(isinstance(t, _GRAPHS) for t in chain()):
-        known = map_leaves(_value, list(args))  # a derivative is taken, of values that are known
+        # No graph is built: a derivative is taken, of values that are known.
+        known = map_leaves(_value, list(args))
         print(*known, sep=_value(sep), end=_value(end), file=file, flush=flush)
         return
     current()
@@ -44,7 +50,7 @@ def print_(
             )
     for name, value in (("sep", sep), ("end", end)):
         if isinstance(value, Tracer):
-            str(texts.Text((value,)))  # says that it is not known
+            str(texts.Text((value,)))  # raises the error that the text is not known
         if value is not None and not isinstance(value, str | texts.Text):
             raise TypeError(f"{name} must be None or a string, not {type(value).__name__}")
     pieces: list[Any] = []
@@ -71,8 +77,8 @@ def _text_of(value: Any) -> Any:
 
 
 def _file(file: Any) -> Any:
-    """The file, or the name of a standard one, which is the one of the time of the call."""
-    if file is None or unwatched(file) is unwatched(sys.stdout):
+    """The file, or the name of a standard stream: which stream that is, each call looks up."""
+    if file is None or stood_in_for(file) is stood_in_for(sys.stdout):
         return "stdout"
     if file is sys.stderr:
         return "stderr"

@@ -1,14 +1,22 @@
-"""What code that is not converted prints would show only while the graph is built: refused.
+"""Refuses prints of code that is not converted: they would show only while the graph is built.
 
 Operators, properties, constructors, generators and functions that a library calls run as they are.
-Whoever of them prints, and by whatever means, writes to standard output, which is watched as long
-as a graph is being built.
+Whoever of them prints, and by whatever means, writes to standard output. So a stream that refuses
+stands in for standard output as long as a graph is being built:
+
+    class Point:
+        def __add__(self, other):
+            print("adding")         # an operator, not converted: refused with this line
 """
 
 from __future__ import annotations
 
+import bdb
+import cmd
+import code
 import sys
 import threading
+import types
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -16,19 +24,20 @@ from typing import Any
 from d2s.errors import Site, StagingError
 from d2s.libraries import is_library_file
 
-#: a person who looks at a trace with one of these talks to it by standard output
-_DEBUGGERS = frozenset({"pdb", "bdb", "cmd", "code", "ipdb", "pudb", "IPython"})
+#: what debuggers and consoles derive from: a person who looks at a trace talks to one of them by
+#: standard output
+_DEBUGGERS = (bdb.Bdb, cmd.Cmd, code.InteractiveInterpreter)
 
 
 class _UnseenOutput(threading.local):
-    """What this thread is doing."""
-
+    #: how many graphs this thread is building
     graphs = 0
+    #: the error that was raised for a print since the innermost of them was begun
     refusal: StagingError | None = None
 
 
-class _Watched:
-    """Standard output while some thread builds a graph; to all others it is as it was."""
+class _RefusingStream:
+    """Stands in for standard output while some thread builds a graph; other threads may write."""
 
     def __init__(self, stream: Any) -> None:
         self.stream = stream
@@ -48,27 +57,27 @@ class _Watched:
 
 _here = _UnseenOutput()
 _lock = threading.Lock()
-_watching: list[_Watched] = []
+_standing_in: list[_RefusingStream] = []
 
 
-def unwatched(stream: Any) -> Any:
-    """The stream itself."""
-    return stream.stream if isinstance(stream, _Watched) else stream
+def stood_in_for(stream: Any) -> Any:
+    """The stream itself, where another one stands in for it."""
+    return stream.stream if isinstance(stream, _RefusingStream) else stream
 
 
 @contextmanager
 def refused() -> Iterator[None]:
-    """Refuse what is printed before the graph runs."""
+    """Around the building of a graph: refuse what is printed before the graph runs."""
     with _lock:
         now: Any = sys.stdout
-        watched = now if isinstance(now, _Watched) else _Watched(now)
-        sys.stdout = watched
-        _watching.append(watched)
+        stream = now if isinstance(now, _RefusingStream) else _RefusingStream(now)
+        sys.stdout = stream
+        _standing_in.append(stream)
     before, _here.graphs, _here.refusal = _here.refusal, _here.graphs + 1, None
     try:
         yield
     except Exception as error:
-        # whoever caught the refusal may have failed with something else
+        # Code that caught the refusal may have failed with something else because of it.
         if _here.refusal is not None and error is not _here.refusal:
             raise _here.refusal from error
         raise
@@ -78,16 +87,17 @@ def refused() -> Iterator[None]:
     finally:
         _here.graphs, _here.refusal = _here.graphs - 1, before
         with _lock:
-            _watching.remove(watched)
-            if watched not in _watching and sys.stdout is watched:
-                sys.stdout = watched.stream
+            _standing_in.remove(stream)
+            if stream not in _standing_in and sys.stdout is stream:
+                sys.stdout = stream.stream
 
 
 def _refuse_unseen() -> None:
+    """Refuse the write that is going on, at the line of the user's that it comes from."""
     frame = sys._getframe(2)
-    if frame.f_globals.get("__name__", "").partition(".")[0] in _DEBUGGERS:
-        return
     while frame.f_back is not None and is_library_file(frame.f_code.co_filename):
+        if _is_of_debugger(frame):
+            return
         frame = frame.f_back
     name = frame.f_code.co_qualname
     _here.refusal = StagingError(
@@ -97,3 +107,15 @@ def _refuse_unseen() -> None:
         fix="a plain function, which d2s converts, or the print outside of the static function",
     )
     raise _here.refusal
+
+
+def _is_of_debugger(frame: types.FrameType) -> bool:
+    """Whether a frame runs a method of a debugger or of a console.
+
+    The object that a method belongs to is its first argument. IPython's console is none of Python's
+    classes, but it is what shows the values of expressions (`sys.displayhook`).
+    """
+    if not frame.f_code.co_argcount:
+        return False
+    first = frame.f_locals.get(frame.f_code.co_varnames[0])
+    return isinstance(first, _DEBUGGERS) or first is sys.displayhook

@@ -1,4 +1,9 @@
-"""Watched variables in a graph: a callback tells each value when the graph runs."""
+"""Watched variables in a graph: a callback tells each value when the graph runs.
+
+    total += x    ->    the same, and jax.debug.callback(tell, total) with the name and the line
+
+Only a function that `d2s.watch` has converted has such callbacks.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +19,7 @@ from d2s.runtime.watching import Seen
 
 
 def observe(name: str, line: int, value: Any, tell: Callable[[Seen], None]) -> None:
-    """Tell a value on every run of the graph, also one that is known already."""
+    """Tell a value on every run of the graph, even a value that is known while it is built."""
     given = [leaf for leaf in leaves(value) if is_traced(leaf)]
 
     def run(*arrived: Any) -> None:

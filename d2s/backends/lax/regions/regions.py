@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import jaxprs_in_params
 
-from d2s.backends.lax.arrays.may_alias import Kin, kin
+from d2s.backends.lax.arrays.may_alias import AliasSet, alias_set
 from d2s.backends.lax.failures import failing
 from d2s.backends.lax.failures.failing import Failures
 from d2s.backends.lax.forms.dtypes import Type, cast, of_type, own_text
@@ -50,7 +50,7 @@ class WrittenArrays:
     #: whether any array was written, also one of its own
     any: bool = False
     #: for each output, the arrays that it may be
-    kin: list[Kin] = field(default_factory=list)
+    outputs: list[AliasSet] = field(default_factory=list)
 
 
 @dataclass
@@ -95,12 +95,16 @@ class Region:
                 stack += jaxprs_in_params(equation.params)
         return found - {None}
 
-    def kin_of(self, side: Any) -> Kin:
+    def aliases_of(self, side: Any) -> AliasSet:
         """Which arrays one side of a joined leaf may be, in this region."""
         if not isinstance(side, Out):
-            return kin(side)
+            return alias_set(side)
         # the checks of integers come after what the code itself gives
-        return self.written.kin[side.index] if side.index < len(self.written.kin) else Kin([], [])
+        return (
+            self.written.outputs[side.index]
+            if side.index < len(self.written.outputs)
+            else AliasSet([], [])
+        )
 
     @property
     def risky(self) -> list[Any]:

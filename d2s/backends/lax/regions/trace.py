@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import jax
 
 from d2s.backends.lax.arrays import aliases
-from d2s.backends.lax.arrays.may_alias import kin
+from d2s.backends.lax.arrays.may_alias import alias_set
 from d2s.backends.lax.failures import failing
 from d2s.backends.lax.failures.after_failure import at_failure, keep_transient
 from d2s.backends.lax.failures.whose import is_internal, is_raised_by_user
@@ -117,7 +117,7 @@ class _Run:
         """Run the code and take apart what it gives; the leaves are the outputs of the graph."""
         for value, kind in zip(inputs, self._kinds, strict=True):
             origins.made(value, kind.kind)
-        with aliases.piece() as spent:
+        with aliases.traced_region() as spent:
             self._begin(inputs)
             scope, value, raised = self._run_code(inputs)
             slots = self._slots_after(scope)
@@ -129,7 +129,7 @@ class _Run:
                 outer=[array for array, _ in spent.values() if _outer(array) is not None],
                 inputs=[n for n, one in enumerate(inputs) if id(one) in spent],
                 any=bool(spent),
-                kin=list(map(kin, outs)),
+                outputs=list(map(alias_set, outs)),
             )
         self.region = region
         return outs

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax.errors import InconclusiveDimensionOperation
 
+from d2s.backends.lax.arrays.aliases import MadeOfRows
 from d2s.backends.lax.forms.dtypes import is_symbolic, type_of
 from d2s.backends.lax.forms.trees import children, leaves, map_leaves
 from d2s.backends.lax.graph import scopes, sites
@@ -20,7 +21,7 @@ from d2s.backends.lax.trace.questions import guarded, is_asked_by_us
 from d2s.errors import StagingError
 
 
-class Sequence:
+class Sequence(MadeOfRows):
     """Items by position. ``length`` is a Python int, a run-time integer or a named dimension."""
 
     length: Any
@@ -42,10 +43,6 @@ class Sequence:
             _refuse_iterator()
         used, self._used = self._used, True
         return used
-
-    def arrays(self) -> list[Any]:
-        """The arrays whose rows the items are made of, first item first."""
-        return []
 
     def item(self, position: Any, rows: list[Any]) -> Any:
         """The item at a position, given the rows of `arrays` there."""
