@@ -299,8 +299,11 @@ class Settling:
     def _follow(
         self, region: Region, holes: list[Hole], joined: list[Joined], ties: CarriedAliases
     ) -> None:
-        """Which carried arrays may be one after a trip; if that is new and an array is written,
-        the body is traced once more, so that an error can name the line of the write."""
+        """Note which carried arrays may be one after a trip.
+
+        If that is new and an array is written, the body is traced once more, so that an error can
+        name the line of the write.
+        """
         is_last = ties.is_followed
         after = _aliases_after(region, holes, joined)
         if ties.follow(region.inputs[self._first :], after) and region.written.any and not is_last:
