@@ -291,7 +291,7 @@ def given_back() -> Iterator[None]:
 
 def _refuse_other_names(array: Any) -> None:
     """A jax array that is no part of the graph: other names of it are looked for."""
-    for watch in scopes.watches():
+    for watch in scopes.snapshots():
         if watch.outside and watch.knows(array):
             raise StagingError(
                 "an array is written that lives outside the static function; others would not "

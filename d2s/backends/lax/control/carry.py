@@ -38,7 +38,7 @@ from d2s.backends.lax.objects.slots import WHOLE, Slot
 from d2s.backends.lax.regions.regions import Region, leaf_value, trace
 from d2s.backends.lax.trace.blame import change, difference
 from d2s.backends.lax.trace.boxes import boxed, content, known, opened
-from d2s.backends.lax.trace.snapshot import Watch
+from d2s.backends.lax.trace.snapshot import Snapshot
 from d2s.errors import StagingError
 from d2s.runtime import record
 from d2s.runtime.values import Maybe, Unbound
@@ -196,7 +196,7 @@ def settle(
     body: Callable[..., State],
     extra: list[Type],
     state: State,
-    watch: Watch,
+    watch: Snapshot,
     names: list[str],
     *,
     numbers: bool,
@@ -281,7 +281,7 @@ def settle(
             with_code = True
             continue
         result = _state_after(region, shared, len(state))
-        joining = _LoopJoin(watch.alone, makes_a_trip)
+        joining = _LoopJoin(watch.solely_owned, makes_a_trip)
         try:
             tree = joining.join(plan, result)
         except Difference as found:
@@ -298,7 +298,7 @@ def settle(
             if stronger is None:
                 continue
             region = stronger
-            joining = _LoopJoin(watch.alone, makes_a_trip)
+            joining = _LoopJoin(watch.solely_owned, makes_a_trip)
             tree = joining.join(plan, _state_after(region, shared, len(state)))
         if all(isinstance(j.sides[0], Hole) and j.type == j.sides[0].type for j in joining.dynamic):
             is_last = ties.is_followed
@@ -393,7 +393,7 @@ def _blamed(
     names: list[str],
     count: int,
     shared: list[Slot],
-    watch: Watch,
+    watch: Snapshot,
     body: Any,
 ) -> StagingError:
     what = "before the loop|after an iteration"

@@ -34,7 +34,7 @@ from d2s.backends.lax.semantics.sequences import (
 from d2s.backends.lax.trace import observers
 from d2s.backends.lax.trace.blame import CONDITION, POSITION
 from d2s.backends.lax.trace.boxes import boxed, build
-from d2s.backends.lax.trace.snapshot import Watch
+from d2s.backends.lax.trace.snapshot import Snapshot
 from d2s.errors import Error, StagingError
 from d2s.options import loop_options
 from d2s.options.loop_options import Loops, settled
@@ -48,10 +48,10 @@ def _names(body: Body, skip: int) -> list[str]:
     return list(code.co_varnames[skip : code.co_argcount])
 
 
-def _watch(body: Body, state: State, skip: int, *others: Any) -> Watch:
+def _watch(body: Body, state: State, skip: int, *others: Any) -> Snapshot:
     only = alone(body, state, skip)
-    watch = Watch(*others, body, *state)
-    watch.alone = only
+    watch = Snapshot(*others, body, *state)
+    watch.solely_owned = only
     return watch
 
 
@@ -88,7 +88,9 @@ def while_loop(test: Body, body: Body, state: State) -> State:
             count_trip()
 
 
-def _roll_while(test: Body, body: Body, state: State, watch: Watch, known: Memory) -> State | None:
+def _roll_while(
+    test: Body, body: Body, state: State, watch: Snapshot, known: Memory
+) -> State | None:
     """A loop whose test only counts, as a scan, if that changes nothing; None if it stays."""
     how, count = loop_options.loops(), len(state)
     if how == "unroll" or (how == "auto" and (known.is_short or not reaches_traced(watch))):
@@ -135,7 +137,7 @@ def _stage_while(
     body: Body,
     state: State,
     names: list[str] | None = None,
-    watch: Watch | None = None,
+    watch: Snapshot | None = None,
     counted: bool = False,
     is_tested: bool = False,
     limit: int | None = None,
@@ -184,7 +186,7 @@ def _settle_either_way(
     step: Callable[..., State],
     extra: list[Type],
     state: State,
-    watch: Watch,
+    watch: Snapshot,
     names: list[str],
     known: Memory,
     code_inside: bool,
@@ -222,7 +224,7 @@ def _settle_either_way(
         return plan
 
 
-def _trace_test(test: Body, plan: Plan, count: int, watch: Watch) -> Region:
+def _trace_test(test: Body, plan: Plan, count: int, watch: Snapshot) -> Region:
     untouched: set[Any] = set()
 
     def run(*inputs: Any) -> Any:
@@ -332,7 +334,7 @@ def _scanned(
         printing_ = printing.only_if(lambda: position >= 0)
         with scopes.at_position(position, sequence.length), printing_:
             item = sequence.item(position, list(values[:rows]))
-            before = Watch(item) if guarded else None
+            before = Snapshot(item) if guarded else None
             after = as_tuple(body(item, *values[rows:]), count)
             if before is not None and not before.is_unchanged():
                 raise NotRolled("an item is changed in place in it")
@@ -342,7 +344,7 @@ def _scanned(
 
 
 def _becomes_traced_for(items: Any, body: Body, state: State, test: Body) -> bool:
-    watch = Watch(test, body, *state)
+    watch = Snapshot(test, body, *state)
     if not reaches_traced(watch):
         return False
 

@@ -22,7 +22,7 @@ from d2s.backends.lax.function.entries import Entry, Result, ResultInfo
 from d2s.backends.lax.function.inspection import shown
 from d2s.backends.lax.function.results import Build, Results, Write, all_leaves, only_leaf
 from d2s.backends.lax.graph import scopes
-from d2s.backends.lax.graph.scopes import Halt, Scope, changes
+from d2s.backends.lax.graph.scopes import Halt, Scope
 from d2s.backends.lax.jaxprs import integer_ranges
 from d2s.backends.lax.jaxprs.integer_ranges import Unchecked
 from d2s.backends.lax.library.dispatching import clean_caches
@@ -31,7 +31,7 @@ from d2s.backends.lax.output import printing
 from d2s.backends.lax.reach.opaque import refuse_kept
 from d2s.backends.lax.regions.regions import trace
 from d2s.backends.lax.trace import observers
-from d2s.backends.lax.trace.snapshot import Watch
+from d2s.backends.lax.trace.snapshot import Snapshot
 from d2s.errors import Error, Site, StagingError
 from d2s.options import loop_options
 from d2s.runtime import record
@@ -116,11 +116,11 @@ def _call(
     known = [t.value for t in tokens if isinstance(t.value, type | BaseException)]
     # what stays itself in the graph is read as it is, and must not change
     known += [t.value for t in entry.key if type(t) is Itself and id(t.value) in pins]
-    outside = Watch(function, *owners, *known, outside=True, apart=copies)
-    scope.watch, scope.observed, scope.is_whole = copies, not copies.is_empty, True
+    outside = Snapshot(function, *owners, *known, outside=True, apart=copies)
+    scope.snapshot, scope.observed, scope.is_whole = copies, not copies.is_empty, True
     value: Any = None
     try:
-        with scopes.watched(outside), scopes.with_copies(copies):
+        with scopes.with_snapshot(outside), scopes.with_copies(copies):
             try:
                 kwargs = dict(zip(names, values, strict=True))
                 value = copies.enter(function)(*args, **kwargs)
@@ -156,11 +156,11 @@ def _call(
             build = all_leaves
         aliases.refuse_held(results.outs)
         aliases.check_views(results.outs)
-        aliases.refuse_held(slot.get() for slot in copies.places())
+        aliases.refuse_held(slot.get() for slot in copies.filled_slots())
         refuse_kept({id(v): parts for v, parts in outside.reached_from()}, outside.reached())
     finally:
         outside.undo()
-        outside.forget()
+        outside.forget_objects()
         copies.take_back()
     entry.watch(outside)
     return results.outs, build, writes
@@ -182,7 +182,7 @@ def _exact(entry: Entry, leaves: tuple[Any, ...], owners: Any, scope: Scope) -> 
 
     try:
         kinds = [type_of(leaf) for leaf in leaves]
-        region = trace(run, kinds, Watch(outside=True), root=True)
+        region = trace(run, kinds, Snapshot(outside=True), root=True)
     except Escaped as escaped:
         raise escaped.error from escaped.error.__cause__
     computed = region.run(*leaves)
@@ -221,7 +221,7 @@ def _definition(function: types.FunctionType) -> Site:
 
 
 def _refuse_changes(
-    outside: Watch, copies: Copies, name: str, function: types.FunctionType
+    outside: Snapshot, copies: Copies, name: str, function: types.FunctionType
 ) -> None:
     """What has no copy must not change: a compiled call would not do it again."""
     changed = next((owner for owner, _ in outside.changed()), None)
@@ -236,6 +236,6 @@ def _refuse_changes(
         raise StagingError(
             f"{name} changes {label}; a compiled call would not repeat that",
             code="D2S024",
-            site=changes.get(id(changed)) or _definition(function),
+            site=scopes.method_change_of(changed) or _definition(function),
             fix="return the new value and store it outside",
         )

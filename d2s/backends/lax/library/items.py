@@ -19,7 +19,6 @@ from d2s.backends.lax.failures.after_failure import select
 from d2s.backends.lax.forms import origins
 from d2s.backends.lax.forms.dtypes import NUMBERS, Mismatch, cast, is_dynamic, is_symbolic, type_of
 from d2s.backends.lax.graph import scopes, sites
-from d2s.backends.lax.graph.scopes import changes
 from d2s.backends.lax.regions.regions import is_traced
 from d2s.errors import SliceLength, StagingError
 from d2s.runtime.items import Item
@@ -199,8 +198,8 @@ def set_item(container: Any, key: Any, value: Any, owner: Any) -> Any:
         return container
     if isinstance(container, np.flatiter) and (has_traced(key) or is_traced(value)):
         _refuse_flat()
-    if scopes.watches():
-        changes[id(container)] = sites.where()
+    if scopes.snapshots():
+        scopes.note_change(container)
     container[key] = value
     return container
 

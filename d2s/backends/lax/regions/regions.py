@@ -35,7 +35,7 @@ from d2s.backends.lax.private import running_traces, trace_of
 from d2s.backends.lax.regions.graphs import graph_of
 from d2s.backends.lax.trace import observers
 from d2s.backends.lax.trace.boxes import Taking, View, build, known
-from d2s.backends.lax.trace.snapshot import Watch
+from d2s.backends.lax.trace.snapshot import Snapshot
 from d2s.conversion import is_block
 from d2s.errors import StagingError
 
@@ -259,7 +259,7 @@ def _nothing(inputs: tuple[Any, ...]) -> None:
 def trace(
     thunk: Callable[..., Any],
     kinds: list[Type],
-    watch: Watch,
+    watch: Snapshot,
     *,
     stand_for: list[Any] | None = None,
     with_code: bool = False,
@@ -283,7 +283,7 @@ def trace(
     root       the region is a whole function
     begin      is given the inputs before anything runs
     """
-    if len(scopes.watches()) > MAX_DEPTH:
+    if len(scopes.snapshots()) > MAX_DEPTH:
         if not _calls_itself():
             raise StagingError(
                 "conditions are nested too deeply",
@@ -301,7 +301,7 @@ def trace(
     observed = outer is not None and outer.observed
     region: Region | None = None
 
-    watch.begun = True
+    watch.begin_region()
     questions = scopes.count_questions()
 
     def flat(*inputs: Any) -> list[Any]:
@@ -337,11 +337,11 @@ def trace(
                 raised = True
         if outer is None:
             observers.refuse_aliases(scope, sites.where().function)
-        keep_transient(scope, {slot.identity for slot in watch.slots()})
-        slots = {slot.identity: (slot, slot.get()) for slot in watch.slots()}
+        keep_transient(scope, {slot.identity for slot in watch.changed_slots()})
+        slots = {slot.identity: (slot, slot.get()) for slot in watch.changed_slots()}
         for slot, _ in slots.values():
             _refuse_outside(slot)
-        if scope.snapshots:
+        if scope.at_failures:
             # what nobody sees after a failure is what it is when all goes well
             seen = observers.seen_after_failure(scope)
             slots = {
@@ -423,7 +423,7 @@ def _calls_itself() -> bool:
 def _refuse_outside(slot: Slot) -> None:
     """What lives beside a static function must never hold a value of its graph."""
     stray = scopes.copies() is not None and scopes.copies().is_stray(slot)
-    for watch in scopes.watches():
+    for watch in scopes.snapshots():
         if watch.outside and (stray or watch.knows(slot.owner)):
             label = f"the global name `{slot.key}`" if stray else watch.label(slot.owner)
             raise StagingError(

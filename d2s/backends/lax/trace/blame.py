@@ -13,7 +13,7 @@ from typing import Any
 from d2s.backends.lax.forms.trees import Difference, Leaf, describe
 from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.objects.slots import WHOLE, Slot
-from d2s.backends.lax.trace.snapshot import Watch
+from d2s.backends.lax.trace.snapshot import Snapshot
 from d2s.conversion import is_block
 from d2s.errors import Side, Site, StagingError, function_name
 
@@ -21,7 +21,7 @@ from d2s.errors import Side, Site, StagingError, function_name
 def change(
     found: Difference,
     slot: Slot,
-    watch: Watch,
+    watch: Snapshot,
     rest: str,
     what: str,
     blocks: tuple[Any, ...] = (None, None),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from d2s.backends.lax.graph import sites
-from d2s.backends.lax.graph.scopes import Scope, changes, scopes
-from d2s.backends.lax.trace.snapshot import Watch
+from d2s.backends.lax.graph.scopes import Scope, method_change_of, scopes
+from d2s.backends.lax.trace.snapshot import Snapshot
 from d2s.errors import Site, StagingError
 
 
@@ -27,27 +27,27 @@ def joined(replaced: list[Any], made: list[Any]) -> None:
             fix=f"d2s.to_static around the function, or a new {kind} on every way",
         )
     if containers:
-        scopes()[0].joined += [Watch(container) for container in containers]
+        scopes()[0].joined += [Snapshot(container) for container in containers]
         scopes()[0].choices.append((made, replaced))
 
 
-def seen_after_failure(scope: Scope | None = None) -> Watch:
+def seen_after_failure(scope: Scope | None = None) -> Snapshot:
     """All that somebody can get to who sees what was written before a failure.
 
     Those are handlers and whoever calls a static function. `scope` tells what they could get to
     at the time of a failure, too.
     """
-    held = Watch()
+    held = Snapshot()
     inner = [] if scope is None or scope in scopes() else [scope]
     for observer in (*scopes(), *inner):
         if observer.observed and (observer.catches or observer.is_whole):
-            for slot in observer.watch.places():
+            for slot in observer.snapshot.filled_slots():
                 if slot.is_global:
-                    held.know(slot.holder)  # of a module, only the names that are watched
+                    held.add_unvisited(slot.holder)  # of a module, only the names that are watched
                 else:
                     held.add(slot.holder)
                 held.add(slot.get())
-    for _, values in scope.snapshots if scope is not None else ():
+    for _, values in scope.at_failures if scope is not None else ():
         for slot, value in values.values():
             if held.knows(slot.holder):
                 held.add(value)
@@ -56,7 +56,7 @@ def seen_after_failure(scope: Scope | None = None) -> Watch:
 
 def is_any_observed(owners: list[Any]) -> bool:
     """Whether somebody who sees what was written before a failure can get to one of these."""
-    held = seen_after_failure() if owners else Watch()
+    held = seen_after_failure() if owners else Snapshot()
     return any(held.knows(owner) for owner in owners)
 
 
@@ -68,6 +68,6 @@ def refuse_aliases(scope: Scope, name: str, site: Site | None = None) -> None:
                 f"{name} changes {watch.label(owner)} in place that came out of, or went into, a "
                 "branch or loop on a run-time value; who else sees the change cannot be known",
                 code="D2S024",
-                site=changes.get(id(owner)) or site,
+                site=method_change_of(owner) or site,
                 fix="a new list, dict or object instead of the change in place",
             )
