@@ -32,7 +32,7 @@ from d2s.backends.lax.semantics.sequences import (
     refuse_outer_iterator,
 )
 from d2s.backends.lax.trace import observers
-from d2s.backends.lax.trace.blame import CONDITION, POSITION
+from d2s.backends.lax.trace.blame import CONDITION, POSITION, runs
 from d2s.backends.lax.trace.boxes import boxed, build
 from d2s.backends.lax.trace.snapshot import Snapshot
 from d2s.errors import Error, StagingError
@@ -96,6 +96,7 @@ def _roll_while(
     if how == "unroll" or (how == "auto" and (known.is_short or not reaches_traced(watch))):
         return None
 
+    @runs(body)
     def step(position: Any, *values: Any) -> State:
         return as_tuple(body(*values), count)
 
@@ -121,6 +122,7 @@ def _roll_while(
 def _stage_tested(go: Any, test: Body, body: Body, state: State, limit: int | None = None) -> State:
     """A loop whose test was evaluated already and came out as a run-time value."""
 
+    @runs(body)
     def step(go: Any, *values: Any) -> Any:
         with printing.only_if(lambda: go):
             after = as_tuple(body(*values), len(values))
@@ -150,6 +152,7 @@ def _stage_while(
         return _ask_ahead(test, body, state, limit)
     names = names if names is not None else _names(body, 0)
 
+    @runs(body)
     def step(*values: Any) -> State:
         return as_tuple(body(*values), count)
 
@@ -329,6 +332,7 @@ def _scanned(
 ) -> Callable[..., State]:
     """One iteration, given the position and the rows there; guarded, it leaves its item alone."""
 
+    @runs(body)
     def scanned(position: Any, *values: Any) -> State:
         # what is printed in a loop depends on it, or jax would take it out of there
         printing_ = printing.only_if(lambda: position >= 0)
@@ -348,6 +352,7 @@ def _becomes_traced_for(items: Any, body: Body, state: State, test: Body) -> boo
     if not reaches_traced(watch):
         return False
 
+    @runs(body)
     def first(*values: Any) -> Any:
         return body(items[0], *values)
 
@@ -402,6 +407,7 @@ def _stage_for(sequence: Sequence, body: Body, state: State, test: Body | None) 
                 fix="an array of fixed size, written at an index",
             )
 
+    @runs(body)
     def trip(position: Any, *values: Any) -> Any:
         with scopes.at_position(position):
             after = as_tuple(body(sequence.at(position), *values), count)

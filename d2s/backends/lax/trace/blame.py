@@ -1,69 +1,70 @@
-"""Which variable of the user's an error is about."""
+"""Errors about two values that do not fit together, in the words of the user's program.
+
+Two ways through a program leave a variable, or a slot, with values that no graph can choose
+between. From
+
+    if x > 0:
+        y = 1.0
+    else:
+        y = "negative"
+
+comes a `Difference` between a float and a text, at a path in a tree that the user never sees. Here
+the path becomes the variable `y`, and each of the two sides gets the line that made it.
+"""
 
 from __future__ import annotations
 
-import dis
-import functools
 import sys
 import types
+import weakref
 from collections import deque
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
-from d2s.backends.lax.forms.trees import Difference, Leaf, describe
+from d2s.backends.lax.forms.trees import ORDER, Difference, Leaf, describe
 from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.objects.slots import WHOLE, Slot
+from d2s.backends.lax.trace import assignments
 from d2s.backends.lax.trace.snapshot import Snapshot
 from d2s.conversion import is_block
 from d2s.errors import Side, Site, StagingError, function_name
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def change(
     found: Difference,
     slot: Slot,
-    watch: Snapshot,
+    snapshot: Snapshot,
     rest: str,
     what: str,
     blocks: tuple[Any, ...] = (None, None),
 ) -> StagingError:
-    """The error for a place whose contents on two ways do not fit together."""
-    first, second = what.split("|")
+    """The error for a slot whose contents on two ways do not fit together.
+
+    `rest` leads from the slot to the part that differs, `what` says when there is the one value and
+    when the other, with a bar in between. `blocks` are as in `difference`.
+    """
     name = _cell_name(slot, blocks)
-    sides = tuple(
-        Side(when, describe(_shown(value)), _made_at(name, block, False) if name else None)
-        for when, value, block in zip(
-            (first, second), (found.one, found.other), blocks, strict=True
-        )
-    )
-    label = watch.label_of(slot)
+    sides = _sides(found, what, name, blocks, is_only=False)
+    label = snapshot.label_of(slot)
     if slot.key is not WHOLE or rest:
-        code = found.mismatch.code
-        if code == "D2S010" and second.startswith("after"):
-            code = "D2S011"
         return StagingError(
             f"{label}{rest}: {found.mismatch.why}",
             sides=sides,
-            code=code,
+            code=_code(found, blocks),
             site=sites.where(),
             fix=found.mismatch.fix,
         )
-    if found.mismatch.why.endswith("order"):
-        return StagingError(
-            f"{label}: {found.mismatch.why}",
-            sides=sides,
-            code="D2S024",
-            site=scopes.change_of(slot.owner),
-            fix=found.mismatch.fix,
-        )
-    fix = "the same entries both ways, with a value that says that there is none"
-    if isinstance(slot.owner, list | deque):
-        fix = "an array of fixed size, written at an index, and a counter"
+    if found.mismatch is ORDER:
+        message, fix = f"{label}: {found.mismatch.why}", found.mismatch.fix
+    else:
+        message = f"{label} gets more or fewer entries where that depends on a run-time value"
+        fix = "the same entries both ways, with a value that says that there is none"
+        if isinstance(slot.owner, list | deque):
+            fix = "an array of fixed size, written at an index, and a counter"
     return StagingError(
-        f"{label} gets more or fewer entries where that depends on a run-time value",
-        sides=sides,
-        code="D2S024",
-        site=scopes.change_of(slot.owner),
-        fix=fix,
+        message, sides=sides, code="D2S024", site=scopes.change_of(slot.owner), fix=fix
     )
 
 
@@ -77,25 +78,36 @@ def difference(
 ) -> StagingError:
     """The error for a variable whose two sides do not fit together.
 
-    `blocks` are the pieces of code that make the sides; None for what is there before them.
+    `blocks` are the functions of the user's code that make the two sides; None for a side that is
+    there before them, as the first side of a loop is.
     """
     name, rest = _variable(path, names)
     subject = f"`{name}{rest}`" if name not in ("", RETURNED) else name or "the value"
-    first, second = what.split("|")
-    code = found.mismatch.code
-    if code == "D2S010" and second.startswith("after"):
-        code = "D2S011"
-    alone = len([n for n in names if n not in (POSITION, CONDITION)]) == 1
-    values = describe(_shown(found.one)), describe(_shown(found.other))
+    is_only = len([n for n in names if n not in (POSITION, CONDITION)]) == 1
     return StagingError(
         f"{subject}: {found.mismatch.why}",
-        code=code,
+        code=_code(found, blocks),
         site=site,
         fix=found.mismatch.fix,
-        sides=tuple(
-            Side(when, value, _made_at(name, block, alone) if name else None)
-            for when, value, block in zip((first, second), values, blocks, strict=True)
-        ),
+        sides=_sides(found, what, name, blocks, is_only),
+    )
+
+
+def _code(found: Difference, blocks: tuple[Any, ...]) -> str:
+    """The code of an error: a loop whose trip changes a type has another one than a branch."""
+    is_loop = blocks[0] is None and blocks[1] is not None
+    return "D2S011" if found.mismatch.code == "D2S010" and is_loop else found.mismatch.code
+
+
+def _sides(
+    found: Difference, what: str, name: str, blocks: tuple[Any, ...], is_only: bool
+) -> tuple[Side, ...]:
+    """The two values with their types and lines; `is_only` says that the blocks make no other."""
+    return tuple(
+        Side(when, describe(_shown(value)), _made_at(name, block, is_only) if name else None)
+        for when, value, block in zip(
+            what.split("|"), (found.one, found.other), blocks, strict=True
+        )
     )
 
 
@@ -105,22 +117,22 @@ RETURNED = "the returned value"
 POSITION, CONDITION = "the position", "the condition"
 
 
-def _made_at(name: str, block: Any, alone: bool) -> Site | None:
+def _made_at(name: str, block: Any, is_only: bool) -> Site | None:
     """Where a block makes the value of a name, or the code that runs the block made it before."""
     block = user_block(block)
     if block is not None:
-        found = _returned(block.__code__, name) if alone else None
-        found = found or _stored(block.__code__, name)
+        found = assignments.returned(block.__code__, name) if is_only else None
+        found = found or assignments.stored(block.__code__, name)
         if found is not None:
             return found
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None and not sites.is_user_code(frame.f_code):
         frame = frame.f_back
-    return None if frame is None else _stored(frame.f_code, name, before=frame.f_lasti)
+    return None if frame is None else assignments.stored(frame.f_code, name, frame.f_lasti)
 
 
 def _cell_name(slot: Slot, blocks: tuple[Any, ...]) -> str:
-    """The name of a variable that blocks of code share; empty for other places."""
+    """The name of a variable that blocks of code share; empty for other slots."""
     for block in filter(None, map(user_block, blocks)):
         for name, cell in zip(block.__code__.co_freevars, block.__closure__ or (), strict=True):
             if cell is slot.owner:
@@ -128,48 +140,27 @@ def _cell_name(slot: Slot, blocks: tuple[Any, ...]) -> str:
     return ""
 
 
+#: functions of d2s that run a block of the user's, with the block or another such function
+_runs: weakref.WeakKeyDictionary[types.FunctionType, Any] = weakref.WeakKeyDictionary()
+
+
+def runs(block: Any) -> Callable[[_Function], _Function]:
+    """Marks a function of d2s that runs a block of the user's: messages show the lines of that."""
+
+    def mark(function: _Function) -> _Function:
+        assert isinstance(function, types.FunctionType), "d2s marks what it defines"
+        _runs[function] = block
+        return function
+
+    return mark
+
+
 def user_block(function: Any) -> Any:
-    """The block of the user's that a loop has wrapped into functions of its own."""
+    """The block of the user's that a function of d2s runs, or itself; None for other functions."""
     while isinstance(function, types.FunctionType):
-        code = function.__code__
-        if sites.is_user_code(code):
+        if sites.is_user_code(function.__code__):
             return function
-        cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
-        function = cells["body"].cell_contents if "body" in cells else None
-    return None
-
-
-def _stored(code: types.CodeType, name: str, before: int | None = None) -> Site | None:
-    """The last assignment to a name, from the name to the end of the value."""
-    found, last = None, None
-    for instruction in dis.get_instructions(code):
-        if before is not None and instruction.offset >= before:
-            break
-        if instruction.opname.startswith("STORE_") and name in _targets(instruction):
-            found = _site(code, instruction, last)
-        last = instruction
-    return found
-
-
-def _targets(instruction: dis.Instruction) -> tuple[Any, ...]:
-    """The names that an instruction stores; some store two, others load the second."""
-    value = instruction.argval
-    if not isinstance(value, tuple):
-        return (value,)
-    return value if instruction.opname == "STORE_FAST_STORE_FAST" else value[:1]
-
-
-def _returned(code: types.CodeType, name: str) -> Site | None:
-    """The value that a block returns without a name, unless that is what it was given."""
-    last = None
-    for instruction in dis.get_instructions(code):
-        if instruction.opname == "RETURN_CONST":
-            return _site(code, instruction, None)
-        if instruction.opname == "RETURN_VALUE" and last is not None:
-            two = last.opname in ("STORE_FAST_LOAD_FAST", "LOAD_FAST_LOAD_FAST")
-            loaded = last.argval[-1] if two else last.argval
-            return None if loaded == name else _site(code, last, None)
-        last = instruction
+        function = _runs.get(function)
     return None
 
 
@@ -179,8 +170,7 @@ def made_or_returned(value: Any, function: types.FunctionType) -> Site:
     if own is not None and sites.is_user_code(own):
         return Site(own.co_filename, own.co_firstlineno, function_name(function.__code__))
     code = function.__code__
-    ends = [i for i in dis.get_instructions(code) if i.opname.startswith("RETURN_")]
-    found = _site(code, ends[-1], None) if ends else None
+    found = assignments.last_return(code)
     return found or Site(code.co_filename, code.co_firstlineno, function.__name__)
 
 
@@ -188,23 +178,15 @@ def made_or_returned(value: Any, function: types.FunctionType) -> Site:
 _CODES = ("__code__", "gi_code", "cr_code", "ag_code")
 
 
-def _site(code: types.CodeType, one: dis.Instruction, other: dis.Instruction | None) -> Site | None:
-    """The place of an instruction, stretched to that of another one on the same line."""
-    place = one.positions
-    if place is None or place.lineno is None or place.col_offset is None:
-        return None
-    end = place.end_col_offset if place.end_lineno == place.lineno else 0
-    value = other.positions if other is not None else None
-    if value is not None and value.lineno == place.lineno == value.end_lineno:
-        end = max(end or 0, value.end_col_offset or 0)
-    return Site(code.co_filename, place.lineno, function_name(code), place.col_offset, end or 0)
-
-
 def _shown(value: Any) -> Any:
     return getattr(value, "init", value) if isinstance(value, Leaf) else value
 
 
 def _variable(path: str, names: list[str]) -> tuple[str, str]:
+    """The variable that a path in a tree begins at, and the rest of the path.
+
+    The values of several variables are a tuple, so the path of the second one begins with "[1]".
+    """
     if len(names) == 1:
         return names[0], path
     if names and path.startswith("["):
@@ -219,9 +201,9 @@ def target_names() -> list[str]:
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None:
         if sites.is_user_code(frame.f_code):
-            names = _assigned_next(frame)
+            names = assignments.stored_after(frame.f_code, frame.f_lasti)
             if names is not None:
-                return names
+                return list(names)
             if not is_block(frame.f_code):
                 return [RETURNED]
             # what a block returns is assigned where the block is used
@@ -234,27 +216,5 @@ def assigned_here() -> list[str] | None:
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None and not sites.is_user_code(frame.f_code):
         frame = frame.f_back
-    return [] if frame is None else _assigned_next(frame)
-
-
-def _assigned_next(frame: types.FrameType) -> list[str] | None:
-    """The names stored after the instruction that runs; None when it is a return that follows."""
-    names = _stored_after(frame.f_code, frame.f_lasti)
+    names = () if frame is None else assignments.stored_after(frame.f_code, frame.f_lasti)
     return None if names is None else list(names)
-
-
-@functools.lru_cache(maxsize=4096)
-def _stored_after(code: types.CodeType, place: int) -> Sequence[str] | None:
-    names: list[str] = []
-    for instruction in dis.get_instructions(code):
-        name = instruction.opname
-        if instruction.offset <= place or name in ("CACHE", "UNPACK_SEQUENCE"):
-            continue
-        if name.startswith("RETURN") and not names:
-            return None
-        if not name.startswith("STORE_"):
-            break
-        names += _targets(instruction)
-        if name == "STORE_FAST_LOAD_FAST":
-            break
-    return names
