@@ -138,6 +138,7 @@ def _installed_packages() -> Iterator[str]:
 _STANDARD = _folders(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib"))
 _INSTALLED = _folders(_installed_packages())
 _OWN = os.path.join(os.path.realpath(os.path.dirname(os.path.abspath(__file__))), "")
+_PACKAGE = __name__.partition(".")[0]
 _LIBRARY_FOLDERS = (*_STANDARD, *_INSTALLED, _OWN)
 #: files, and folders that end with a separator: whether the code in them is converted
 _chosen: dict[str, bool] = {}
@@ -240,6 +241,30 @@ def is_standard_file(filename: str) -> bool:
 
 def is_of_d2s(filename: str) -> bool:
     return is_in_folder(filename, _OWN)
+
+
+def is_d2s_class(kind: type) -> bool:
+    """Whether objects of a class are d2s's own, and no values of a program.
+
+    Classes that d2s hands to users say that they belong to the package `d2s` itself, and those that
+    stand for a class of another library name that one: both are values like others.
+    """
+    return _is_inside_d2s(kind.__module__)
+
+
+def is_d2s_function(function: types.FunctionType) -> bool:
+    """Whether a function belongs to d2s; one that is dressed as another belongs to that one's."""
+    return _is_inside_d2s(function.__module__)
+
+
+@cache
+def _is_inside_d2s(name: str | None) -> bool:
+    """Whether the module of this name is one of those inside the package."""
+    module = sys.modules.get(name or "")
+    if module is None or name == _PACKAGE:
+        return False
+    filename: str | None = getattr(module, "__file__", None)
+    return filename is not None and is_of_d2s(filename)
 
 
 @cache

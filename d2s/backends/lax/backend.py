@@ -23,8 +23,7 @@ from d2s.backends.lax.failures import texts, whose
 from d2s.backends.lax.forms import appended
 from d2s.backends.lax.function import cache
 from d2s.backends.lax.function.compiled import Compiled
-from d2s.backends.lax.graph import scopes, sites
-from d2s.backends.lax.graph.scopes import changes
+from d2s.backends.lax.graph import scopes
 from d2s.backends.lax.library import augmented, items, ordering, text_calls
 from d2s.backends.lax.library.builtin_calls import BUILTINS, OPERATORS, power, refuse_unrepeatable
 from d2s.backends.lax.library.dispatching import dispatched, remembered
@@ -233,8 +232,8 @@ class LaxBackend(PythonBackend):
         if special is not None:
             return special(*args, **kwargs)
         owner = getattr(function, "__self__", None)
-        if isinstance(owner, _CONTAINERS) and scopes.watches():
-            changes[id(owner)] = sites.where()
+        if isinstance(owner, _CONTAINERS) and scopes.snapshots():
+            scopes.note_change(owner)
         if isinstance(owner, np.ndarray) and function.__name__ in _CHANGE_ARRAYS:
             aliases.spend_maybe(owner)
         if isinstance(owner, BaseException):
@@ -245,7 +244,7 @@ class LaxBackend(PythonBackend):
 
     def enter(self, function: Any, made: Any) -> Any:
         inside = is_made_inside(function)
-        for watch in scopes.watches():
+        for watch in scopes.snapshots():
             if not (inside and watch.outside):
                 watch.enter(function, made.__code__)
         copies = scopes.copies()

@@ -376,7 +376,7 @@ def _refuse_other_names(array: Any) -> None:
 
     It is a constant, not a tracer, so it cannot be marked as spent.
     """
-    for watch in scopes.watches():
+    for watch in scopes.snapshots():
         if watch.outside and watch.knows(array):
             raise StagingError(
                 f"{_label(array)} is written, an array that lives outside the static function; "

@@ -24,8 +24,9 @@ from d2s.backends.lax.forms.appended import Recorder
 from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.objects.slots import own_dict, slot_names
 from d2s.backends.lax.reach.mentions import global_names
-from d2s.backends.lax.trace.snapshot import Watch
+from d2s.backends.lax.trace.snapshot import Snapshot
 from d2s.conversion import is_block, is_made_code
+from d2s.libraries import is_d2s_class, is_d2s_function
 from d2s.runtime.items import Attribute, Item
 
 
@@ -40,7 +41,7 @@ def has_sole_owner(array: np.ndarray[Any, Any], owner: Any) -> bool:
 
 def is_forgotten(array: Any) -> bool:
     """Whether no running code of the user's, and no caller, can reach an array or a view of it."""
-    held = Watch(*(value for _, value in _variables()))
+    held = Snapshot(*(value for _, value in _variables()))
     for frame in user_frames():
         for name in global_names(frame.f_code):
             held.add(frame.f_globals.get(name))
@@ -132,7 +133,7 @@ def _slots(array: Any, owner: Any, seen: dict[int, Any]) -> int:
 
 def _in_attributes(array: Any, value: Any, seen: dict[int, Any]) -> int:
     kind: Any = type(value)
-    if id(value) in seen or _is_ours(kind):
+    if id(value) in seen or is_d2s_class(kind):
         return 0
     seen[id(value)] = value
     held = [*(own_dict(value) or {}).values()]
@@ -206,12 +207,12 @@ def _occurrences(array: Any, value: Any, seen: dict[int, Any], depth: int = 0) -
         parts = list(value)
     elif isinstance(value, dict):
         parts = list(value.values())
-    elif isinstance(value, types.FunctionType) and _is_ours(value):
+    elif isinstance(value, types.FunctionType) and is_d2s_function(value):
         cells = [c.cell_contents for c in value.__closure__ or () if c != types.CellType()]
         parts = [*cells, *(value.__defaults__ or ())]
     elif isinstance(value, types.MethodType):
         parts = [value.__self__]
-    elif _is_ours(type(value)):
+    elif is_d2s_class(type(value)):
         slots = [n for n in getattr(type(value), "__slots__", ()) if n != "__dict__"]
         parts = [object.__getattribute__(value, n) for n in slots if _has(value, n)]
         parts += getattr(value, "__dict__", {}).values() if not slots else []
@@ -220,11 +221,6 @@ def _occurrences(array: Any, value: Any, seen: dict[int, Any], depth: int = 0) -
     seen[id(value)] = value
     found = sum(part is array for part in parts)
     return found + sum(_occurrences(array, part, seen, depth + 1) for part in parts)
-
-
-def _is_ours(value: Any) -> bool:
-    """Whether a function or a class is one of d2s's, which is told by the package it is from."""
-    return str(value.__module__).startswith("d2s.")
 
 
 def _has(value: Any, name: str) -> bool:

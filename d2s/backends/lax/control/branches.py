@@ -34,7 +34,7 @@ from d2s.backends.lax.regions.trace import trace
 from d2s.backends.lax.trace import observers
 from d2s.backends.lax.trace.blame import change, difference, target_names
 from d2s.backends.lax.trace.boxes import content
-from d2s.backends.lax.trace.snapshot import Watch
+from d2s.backends.lax.trace.snapshot import Snapshot
 from d2s.errors import StagingError
 
 #: equations that may run although their value is not needed
@@ -49,8 +49,8 @@ def cond(
     """`lax.cond` of two pieces of code, with everything they wrote, and their failures, joined."""
     predicate = scalar_predicate(test)
     only = alone(then, state)
-    watch = Watch(then, orelse, *state)
-    watch.alone = only
+    watch = Snapshot(then, orelse, *state)
+    watch.solely_owned = only
     with only_if(lambda: predicate):
         one = trace(lambda: then(*state), [], watch)
     with only_if(lambda: jnp.logical_not(predicate)):
@@ -63,7 +63,7 @@ Choice = tuple[str, list[Any]]
 
 
 def join_branches(
-    predicate: Any, one: Region, other: Region, before: Watch, blocks: tuple[Any, ...] = ()
+    predicate: Any, one: Region, other: Region, before: Snapshot, blocks: tuple[Any, ...] = ()
 ) -> Any:
     """The branch on two traced pieces of code; `before` knows what existed before them."""
 
@@ -94,7 +94,7 @@ def switch(
 ) -> Any:
     """`lax.switch` on a number: the cases in turn, then everything else."""
     pieces = list(dict.fromkeys(cases.values()))
-    watch = Watch(*pieces, orelse, *state)
+    watch = Snapshot(*pieces, orelse, *state)
     first, numbers = min(cases), [pieces.index(f) for f in cases.values()]
     in_order = list(cases) == list(range(first, first + len(cases)))
     whole = jnp.issubdtype(subject.dtype, jnp.integer)
@@ -120,7 +120,7 @@ def switch(
 def _join(
     regions: list[Region],
     choose: Callable[[list[Callable[[], list[Any]]], list[Joined]], Choice],
-    before: Watch,
+    before: Snapshot,
     blocks: tuple[Any, ...] = (),
 ) -> Any:
     """One of several traced pieces of code runs; their results, writes and failures are joined."""
@@ -137,7 +137,7 @@ def _join(
     number = 0
     try:
         while number < len(others):
-            joining = Join(before.alone)
+            joining = Join(before.solely_owned)
             tree = joining.join(map_leaves(_so_far, tree), others[number])
             number += 1
             replaced += joining.replaced
@@ -180,7 +180,7 @@ def _kin(number: int, regions: list[Region], leaves: list[Joined]) -> list[Alias
 
 
 def _blamed(
-    found: Difference, slots: list[Slot], before: Watch, sides: tuple[Any, ...], ways: int
+    found: Difference, slots: list[Slot], before: Snapshot, sides: tuple[Any, ...], ways: int
 ) -> StagingError:
     """The error for two sides that do not fit together."""
     what = "when the condition holds|otherwise" if ways == 2 else "in one case|in another"
@@ -255,12 +255,12 @@ def _staged(first: Any, rest: tuple[Callable[[], Any], ...], stop_when: bool) ->
     while len(rest) > LONG:
         # one after the other: blocks inside blocks would go as deep as the chain is long
         with only_if(_goes_on(first, stop_when)):
-            later = trace(rest[0], [], Watch(rest[0]))
+            later = trace(rest[0], [], Snapshot(rest[0]))
         if not _is_cheap_bool(first, later):
             break
         first, rest = _combined(first, later, stop_when), rest[1:]
     predicate = scalar_predicate(first)
-    watch = Watch(*rest)
+    watch = Snapshot(*rest)
 
     def run(kind: Type | None = None) -> Region:
         with only_if(_goes_on(predicate, stop_when)):
@@ -275,7 +275,7 @@ def _staged(first: Any, rest: tuple[Callable[[], Any], ...], stop_when: bool) ->
     kind = value.type if isinstance(value, Out) else type_of(value) if is_dynamic(value) else None
     if kind is not None and kind.dtype == jnp.bool_ != first.dtype:
         later = run(type_of(first))
-    now = trace(lambda: _as_number(first, kind, is_zero=not stop_when), [], Watch())
+    now = trace(lambda: _as_number(first, kind, is_zero=not stop_when), [], Snapshot())
     one, other = (now, later) if stop_when else (later, now)
     return join_branches(predicate, one, other, watch)
 

@@ -39,7 +39,7 @@ from d2s.backends.lax.regions.strengthen import strengthened
 from d2s.backends.lax.regions.trace import Role, trace
 from d2s.backends.lax.trace.blame import change, difference
 from d2s.backends.lax.trace.boxes import boxed, content, known, opened
-from d2s.backends.lax.trace.snapshot import Watch
+from d2s.backends.lax.trace.snapshot import Snapshot
 from d2s.errors import StagingError
 from d2s.runtime import record
 from d2s.runtime.values import Maybe, Unbound
@@ -139,7 +139,7 @@ class Settling:
         self,
         body: Callable[..., State],
         state: State,
-        watch: Watch,
+        watch: Snapshot,
         names: list[str],
         loop: LoopTraits,
     ) -> None:
@@ -267,7 +267,7 @@ class Settling:
 
     def _joined(self, region: Region) -> tuple[_LoopJoin, Any]:
         """What is carried before the loop, joined with what a trip leaves."""
-        joining = _LoopJoin(self.watch.alone, self.loop.makes_a_trip)
+        joining = _LoopJoin(self.watch.solely_owned, self.loop.makes_a_trip)
         try:
             return joining, joining.join(self.plan, self._after(region))
         except Difference as found:
@@ -340,7 +340,7 @@ class Settling:
 
 
 def settle(
-    body: Callable[..., State], state: State, watch: Watch, names: list[str], loop: LoopTraits
+    body: Callable[..., State], state: State, watch: Snapshot, names: list[str], loop: LoopTraits
 ) -> Plan:
     """Trace the body of a loop until the types of what it carries no longer change."""
     return Settling(body, state, watch, names, loop).run()

@@ -25,10 +25,10 @@ from d2s.backends.lax.objects.slots import WHOLE, Slot
 from d2s.backends.lax.reach.mentions import may_print
 from d2s.backends.lax.regions.regions import failures, is_traced, scalar_predicate
 from d2s.backends.lax.semantics.casts import weak
-from d2s.backends.lax.trace.snapshot import Watch
+from d2s.backends.lax.trace.snapshot import Snapshot
 from d2s.backends.python import handler_of
 from d2s.errors import Error, Site, StagingError
-from d2s.libraries import is_library_file
+from d2s.libraries import is_d2s_class, is_library_file
 from d2s.runtime.protocol import Handler, Thunk
 
 _NOTHING_FAILS = "nothing in it fails at run time"
@@ -36,7 +36,7 @@ _MAY_FAIL = "what it does may fail at run time"
 
 
 def try_except(body: Thunk, handlers: tuple[Handler, ...], orelse: Thunk | None) -> None:
-    watch = Watch(body, orelse, *(handler for _, handler in handlers))
+    watch = Snapshot(body, orelse, *(handler for _, handler in handlers))
     scope = Scope(failures(), watch, observed=True)
     scope.catches = True
     ended = False
@@ -73,7 +73,7 @@ def try_except(body: Thunk, handlers: tuple[Handler, ...], orelse: Thunk | None)
 
 
 def try_finally(body: Thunk, final: Thunk) -> None:
-    watch = Watch(body, final)
+    watch = Snapshot(body, final)
     scope = Scope(failures(), watch, observed=True)
     scope.catches = True
     certain: BaseException | None = None
@@ -123,7 +123,7 @@ def try_finally(body: Thunk, final: Thunk) -> None:
 
 def _finish(final: Thunk, error: BaseException | None) -> tuple[Any, Any]:
     """Run a `finally`: whether it left, and the code of a failure of its own."""
-    watch = Watch(final)
+    watch = Snapshot(final)
     scope = Scope(failures(), watch, observed=True)
     scope.catches = True
     left, halted = None, False
@@ -184,7 +184,7 @@ class Manager:
 
     def _without_effect(self, leave: Callable[[], Any]) -> Any:
         """What it does when it is left would not happen after a failure at run time."""
-        watch = Watch(self._exit, self._context)
+        watch = Snapshot(self._exit, self._context)
         try:
             left = leave()
         except Exception as error:
@@ -216,7 +216,7 @@ def refuse_failures(what: str) -> None:
 
 def _is_of_d2s(error: BaseException) -> bool:
     """Whether an exception is about the graph that is built, and none of the program's."""
-    return is_internal(error) or type(error).__module__.startswith("d2s.")
+    return is_internal(error) or is_d2s_class(type(error))
 
 
 def _shown(context: Any) -> str:
@@ -255,12 +255,12 @@ def _handler_of(kind: type[BaseException], handlers: tuple[Handler, ...]) -> Any
     return None if issubclass(kind, Error) else handler_of(kind, handlers)
 
 
-def _written_before_failure(scope: Scope, watch: Watch) -> list[tuple[Slot, Any, Any]]:
+def _written_before_failure(scope: Scope, watch: Snapshot) -> list[tuple[Slot, Any, Any]]:
     """The shared names, what they hold when the body went through, and what when it failed."""
     found = []
-    grown = [slot for slot in watch.slots() if slot.key is WHOLE]
+    grown = [slot for slot in watch.changed_slots() if slot.key is WHOLE]
     owners = {slot.identity[0] for slot in grown}
-    for slot in (*(s for s in watch.places() if s.identity[0] not in owners), *grown):
+    for slot in (*(s for s in watch.filled_slots() if s.identity[0] not in owners), *grown):
         now = slot.get()
         then = at_failure(scope, slot, now)
         if then is not now:

@@ -35,8 +35,9 @@ from d2s.backends.lax.semantics.sequences import (
 )
 from d2s.backends.lax.trace import observers
 from d2s.backends.lax.trace.blame import CONDITION, POSITION
+from d2s.backends.lax.trace.blocks import runs
 from d2s.backends.lax.trace.boxes import boxed, build
-from d2s.backends.lax.trace.snapshot import Watch
+from d2s.backends.lax.trace.snapshot import Snapshot
 from d2s.errors import Error, StagingError
 from d2s.options import loop_options
 from d2s.options.loop_options import Loops, settled
@@ -50,10 +51,10 @@ def _names(body: Body, skip: int) -> list[str]:
     return list(code.co_varnames[skip : code.co_argcount])
 
 
-def _watch(body: Body, state: State, skip: int, *others: Any) -> Watch:
+def _watch(body: Body, state: State, skip: int, *others: Any) -> Snapshot:
     only = alone(body, state, skip)
-    watch = Watch(*others, body, *state)
-    watch.alone = only
+    watch = Snapshot(*others, body, *state)
+    watch.solely_owned = only
     return watch
 
 
@@ -90,12 +91,15 @@ def while_loop(test: Body, body: Body, state: State) -> State:
             count_trip()
 
 
-def _roll_while(test: Body, body: Body, state: State, watch: Watch, known: Memory) -> State | None:
+def _roll_while(
+    test: Body, body: Body, state: State, watch: Snapshot, known: Memory
+) -> State | None:
     """A loop whose test only counts, as a scan, if that changes nothing; None if it stays."""
     how, count = loop_options.loops(), len(state)
     if how == "unroll" or (how == "auto" and (known.is_short or not reaches_traced(watch))):
         return None
 
+    @runs(body)
     def step(position: Any, *values: Any) -> State:
         return as_tuple(body(*values), count)
 
@@ -121,6 +125,7 @@ def _roll_while(test: Body, body: Body, state: State, watch: Watch, known: Memor
 def _stage_tested(go: Any, test: Body, body: Body, state: State, limit: int | None = None) -> State:
     """A loop whose test was evaluated already and came out as a run-time value."""
 
+    @runs(body)
     def step(go: Any, *values: Any) -> Any:
         with printing.only_if(lambda: go):
             after = as_tuple(body(*values), len(values))
@@ -137,7 +142,7 @@ def _stage_while(
     body: Body,
     state: State,
     names: list[str] | None = None,
-    watch: Watch | None = None,
+    watch: Snapshot | None = None,
     counted: bool = False,
     is_tested: bool = False,
     limit: int | None = None,
@@ -150,6 +155,7 @@ def _stage_while(
         return _ask_ahead(test, body, state, limit)
     names = names if names is not None else _names(body, 0)
 
+    @runs(body)
     def step(*values: Any) -> State:
         return as_tuple(body(*values), count)
 
@@ -186,7 +192,7 @@ def _settle_either_way(
     step: Callable[..., State],
     extra: list[Type],
     state: State,
-    watch: Watch,
+    watch: Snapshot,
     names: list[str],
     known: Memory,
     code_inside: bool,
@@ -225,7 +231,7 @@ def _settle_either_way(
         return plan
 
 
-def _trace_test(test: Body, plan: Plan, count: int, watch: Watch) -> Region:
+def _trace_test(test: Body, plan: Plan, count: int, watch: Snapshot) -> Region:
     untouched: set[Any] = set()
 
     def run(*inputs: Any) -> Any:
@@ -330,12 +336,13 @@ def _scanned(
 ) -> Callable[..., State]:
     """One iteration, given the position and the rows there; guarded, it leaves its item alone."""
 
+    @runs(body)
     def scanned(position: Any, *values: Any) -> State:
         # what is printed in a loop depends on it, or jax would take it out of there
         printing_ = printing.only_if(lambda: position >= 0)
         with scopes.at_position(position, sequence.length), printing_:
             item = sequence.item(position, list(values[:rows]))
-            before = Watch(item) if guarded else None
+            before = Snapshot(item) if guarded else None
             after = as_tuple(body(item, *values[rows:]), count)
             if before is not None and not before.is_unchanged():
                 raise NotRolled("an item is changed in place in it")
@@ -345,10 +352,11 @@ def _scanned(
 
 
 def _becomes_traced_for(items: Any, body: Body, state: State, test: Body) -> bool:
-    watch = Watch(test, body, *state)
+    watch = Snapshot(test, body, *state)
     if not reaches_traced(watch):
         return False
 
+    @runs(body)
     def first(*values: Any) -> Any:
         return body(items[0], *values)
 
@@ -405,6 +413,7 @@ def _stage_for(sequence: Sequence, body: Body, state: State, test: Body | None) 
                 fix="an array of fixed size, written at an index",
             )
 
+    @runs(body)
     def trip(position: Any, *values: Any) -> Any:
         with scopes.at_position(position):
             after = as_tuple(body(sequence.at(position), *values), count)

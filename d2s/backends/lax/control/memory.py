@@ -27,9 +27,9 @@ from d2s.backends.lax.forms.dtypes import type_of
 from d2s.backends.lax.graph import scopes
 from d2s.backends.lax.objects.slots import EMPTY
 from d2s.backends.lax.semantics.sequences import Sequence
-from d2s.backends.lax.trace.snapshot import Watch
+from d2s.backends.lax.trace.snapshot import Snapshot
 from d2s.conversion import MARKS
-from d2s.libraries import is_library_class, is_library_file
+from d2s.libraries import is_d2s_function, is_library_class, is_library_file
 from d2s.options import loop_options
 from d2s.runtime.values import Maybe, Unbound
 from d2s.static import StaticFunction
@@ -56,7 +56,7 @@ class Memory:
     keeps_numbers: bool = False
 
 
-def of(watch: Watch, *roots: Any) -> Memory:
+def of(watch: Snapshot, *roots: Any) -> Memory:
     """What is remembered of a loop; `watch` knows all that it reaches."""
     store = scopes.memories()
     if store is None:
@@ -78,7 +78,7 @@ class _Unknown(Exception):
 class _Key:
     """The key of a loop: what is reached, by its number in the order in which it is found."""
 
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: Snapshot) -> None:
         self._watch = watch
         self._numbers = {id(value): n for n, value in enumerate(watch.reached())}
         #: what the key knows by identity, so that nothing else gets that identity
@@ -143,8 +143,7 @@ class _Key:
     def _function(self, value: types.FunctionType) -> Hashable:
         if any(name not in MARKS for name in value.__dict__):
             raise _Unknown
-        of_d2s = (value.__module__ or "").startswith("d2s.")
-        if is_library_file(value.__code__.co_filename) and not of_d2s:
+        if is_library_file(value.__code__.co_filename) and not is_d2s_function(value):
             return self._itself(value)
         return self._itself(value.__code__), self._itself(value.__globals__)
 

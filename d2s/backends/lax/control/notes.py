@@ -11,8 +11,9 @@ from d2s.backends.lax.forms.dtypes import is_dynamic, type_of
 from d2s.backends.lax.forms.trees import Filler, Joined, Known, Out, children
 from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.objects.slots import Slot
-from d2s.backends.lax.trace.blame import CONDITION, POSITION, target_names, user_block
-from d2s.backends.lax.trace.snapshot import Watch
+from d2s.backends.lax.trace.blame import CONDITION, POSITION, target_names
+from d2s.backends.lax.trace.blocks import user_block
+from d2s.backends.lax.trace.snapshot import Snapshot
 from d2s.runtime import record
 from d2s.runtime.record import Carried, Note
 from d2s.runtime.values import Maybe, Unbound
@@ -45,7 +46,7 @@ def branch(
         note("error code", why)
 
 
-def labels(watch: Watch, slots: Sequence[Slot]) -> list[str]:
+def labels(watch: Snapshot, slots: Sequence[Slot]) -> list[str]:
     """What a user calls places; nobody asks unless a record is made."""
     return [watch.label_of(slot).replace("`", "") for slot in slots] if record.is_on() else []
 

@@ -17,23 +17,23 @@ from d2s.backends.lax.graph import scopes
 from d2s.backends.lax.regions.regions import Region, is_traced
 from d2s.backends.lax.regions.trace import trace
 from d2s.backends.lax.trace.boxes import boxed
-from d2s.backends.lax.trace.snapshot import Watch
+from d2s.backends.lax.trace.snapshot import Snapshot
 
 Body = Callable[..., Any]
 
 
-def reaches_traced(watch: Watch) -> bool:
+def reaches_traced(watch: Snapshot) -> bool:
     return any(is_traced(value) for value in watch.reached())
 
 
-def becomes_traced(test: Body, body: Body, state: State, watch: Watch, known: Memory) -> bool:
+def becomes_traced(test: Body, body: Body, state: State, watch: Snapshot, known: Memory) -> bool:
     """Whether the test is, or will be, a run-time value: tried once for all loops like this one."""
     if known.becomes_traced is None:
         known.becomes_traced = _try(test, body, state, watch, known)
     return known.becomes_traced
 
 
-def _try(test: Body, body: Body, state: State, watch: Watch, known: Memory) -> bool:
+def _try(test: Body, body: Body, state: State, watch: Snapshot, known: Memory) -> bool:
     """A trip on abstract values, undone; what it tells about the number of trips is noted."""
     plan = [boxed(value) for value in state]
     for _ in range(len(leaves(plan)) + 2):
@@ -86,7 +86,9 @@ def _try(test: Body, body: Body, state: State, watch: Watch, known: Memory) -> b
     return False
 
 
-def _is_short(test: Body, plan: list[Any], holes: list[Hole], region: Region, watch: Watch) -> bool:
+def _is_short(
+    test: Body, plan: list[Any], holes: list[Hole], region: Region, watch: Snapshot
+) -> bool:
     """Whether the test ends the loop soon if each trip changes numbers as the first one did.
 
     It is a guess: a loop that goes on in spite of it is looked at again.

@@ -29,7 +29,7 @@ from d2s.backends.lax.jaxprs.proof import NotRolled, Range, follow
 from d2s.backends.lax.regions.regions import Region, failures, is_traced
 from d2s.backends.lax.trace import observers
 from d2s.backends.lax.trace.boxes import build
-from d2s.backends.lax.trace.snapshot import Watch
+from d2s.backends.lax.trace.snapshot import Snapshot
 from d2s.errors import StagingError
 from d2s.options.loop_options import Loops
 
@@ -130,7 +130,7 @@ def look_at(
     extra: list[Type],
     state: State,
     names: list[str],
-    watch: Watch,
+    watch: Snapshot,
     length: int | Callable[[Plan, dict[int, After]], int],
 ) -> Rolled:
     """Trace the body with a run-time index, and prove that it is the same loop."""

@@ -14,7 +14,7 @@ from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.objects.slots import WHOLE, Slot
 from d2s.backends.lax.regions.regions import Handed
 from d2s.backends.lax.trace.boxes import Taking, build
-from d2s.backends.lax.trace.snapshot import Watch
+from d2s.backends.lax.trace.snapshot import Snapshot
 from d2s.errors import StagingError
 
 State = tuple[Any, ...]
@@ -66,7 +66,7 @@ class Trip(Handed):
         holes: list[Hole],
         shared: list[Slot],
         grown: list[tuple[list[Any], int]],
-        watch: Watch,
+        watch: Snapshot,
         extra: int,
         state: State,
     ) -> None:
@@ -90,7 +90,7 @@ class Trip(Handed):
             else:
                 slot.set(value)
         places = self._stand_in()
-        carried = [Watch(value) for value in values]
+        carried = [Snapshot(value) for value in values]
         after = list(self._body(*inputs[: self._extra], *values[:count]))
         for place, owner, recorder in places:
             if place.get() is recorder:
@@ -114,8 +114,8 @@ class Trip(Handed):
             if self._watch.is_fixed_in_something(recorder.owner):
                 _refuse_hidden(self._label(recorder))
         places = []
-        names = self._watch.names() if stands else []
-        for place in (*self._watch.places(), *names) if stands else ():
+        names = self._watch.global_slots() if stands else []
+        for place in (*self._watch.filled_slots(), *names) if stands else ():
             held = place.get()
             if id(held) in stands:
                 if scopes.copies() is None and any(place is name for name in names):

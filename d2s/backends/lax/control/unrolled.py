@@ -14,6 +14,7 @@ from d2s.backends.lax.failures.whose import is_tracer_error
 from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.regions.regions import is_traced
 from d2s.backends.lax.semantics.sequences import Fresh, refuse_left_iterator
+from d2s.backends.lax.trace.blocks import runs
 from d2s.errors import StagingError
 from d2s.runtime import record
 
@@ -101,6 +102,7 @@ def _unroll_guarded(
         trips += 1
         count_trip()
 
+        @runs(body)
         def then(*values: Any, item: Any = item) -> Any:
             return as_tuple(body(item, *values), count)
 

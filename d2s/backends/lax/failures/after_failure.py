@@ -15,14 +15,14 @@ from d2s.backends.lax.objects.slots import WHOLE, Slot
 from d2s.backends.lax.trace import observers
 from d2s.backends.lax.trace.blame import difference
 from d2s.backends.lax.trace.boxes import build, known, opened
-from d2s.backends.lax.trace.snapshot import Watch
+from d2s.backends.lax.trace.snapshot import Snapshot
 from d2s.errors import StagingError
 
 
 def keep_transient(scope: Scope, changed: set[tuple[int, Any]]) -> None:
     """Shared names that have their old value again, but had another when a failure happened."""
     found: dict[tuple[int, Any], Slot] = {}
-    for _, values in scope.snapshots:
+    for _, values in scope.at_failures:
         for identity, (slot, then) in values.items():
             is_old = identity not in changed and (identity[0], WHOLE) not in changed
             if is_old and slot.key is not WHOLE and (not slot.is_there or slot.get() is not then):
@@ -40,7 +40,7 @@ def keep_transient(scope: Scope, changed: set[tuple[int, Any]]) -> None:
 def at_failure(scope: Scope, slot: Slot, now: Any) -> Any:
     """What a handler sees in a shared name: its value when the first failure happened."""
     with aliases.given_back():
-        for code, values in reversed(scope.snapshots):
+        for code, values in reversed(scope.at_failures):
             if slot.identity in values:
                 then = values[slot.identity][1]
                 if slot.key is WHOLE:
@@ -66,10 +66,10 @@ def _is_seen(scope: Scope, slot: Slot) -> bool:
 
 
 def _other_size(scope: Scope, slot: Slot) -> StagingError:
-    named = isinstance(scope.watch, Watch)
-    kind, name = type(slot.holder).__name__, sites.target(scopes.changes.get(id(slot.owner)))
+    named = isinstance(scope.snapshot, Snapshot)
+    kind, name = type(slot.holder).__name__, sites.target(scopes.method_change_of(slot.owner))
     label = f"the {kind} {name}" if name else f"a {kind}"
-    label = scope.watch.label_of(slot) if named else label
+    label = scope.snapshot.label_of(slot) if named else label
     return StagingError(
         f"{label} gets more or fewer entries where a failure at run time could be caught",
         code="D2S075",

@@ -344,7 +344,7 @@ def _is_from_outside(error: BaseException) -> bool:
     kind: Any = type(error)
     if kind.__eq__ is not object.__eq__:
         return False
-    return any(watch.outside and watch.knows(error) for watch in scopes.watches())
+    return any(watch.outside and watch.knows(error) for watch in scopes.snapshots())
 
 
 def report(code: Any, payload: dict[int, list[Any]], numbers: set[int], failures: Failures) -> None:

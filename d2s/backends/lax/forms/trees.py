@@ -194,7 +194,7 @@ _STRUCTURES = Mismatch(
 )
 
 
-_ORDER = Mismatch(
+ORDER = Mismatch(
     "D2S010",
     "the entries are the same, but in another order",
     "the same order of the entries on both sides",
@@ -269,7 +269,7 @@ class Join:
             raise Difference(path, _STRUCTURES, first, second)
         if not _same_keys(first.keys, second.keys):
             same = _same_keys(*(sorted(box.keys, key=repr) for box in (first, second)))
-            raise Difference(path, _ORDER if same else _STRUCTURES, first, second)
+            raise Difference(path, ORDER if same else _STRUCTURES, first, second)
         pair = first.identity, second.identity
         if pair in self._made:
             made = self._made[pair]

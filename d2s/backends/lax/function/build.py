@@ -24,7 +24,7 @@ from d2s.backends.lax.function.entries import Entry, Result, ResultInfo
 from d2s.backends.lax.function.inspection import shown
 from d2s.backends.lax.function.results import Build, Results, Write, all_leaves, only_leaf
 from d2s.backends.lax.graph import scopes, sites
-from d2s.backends.lax.graph.scopes import Halt, Scope, changes
+from d2s.backends.lax.graph.scopes import Halt, Scope
 from d2s.backends.lax.jaxprs import integer_ranges
 from d2s.backends.lax.jaxprs.integer_ranges import Unchecked
 from d2s.backends.lax.library.dispatching import clean_caches
@@ -32,8 +32,9 @@ from d2s.backends.lax.objects.keys import Itself, Static
 from d2s.backends.lax.output import printing
 from d2s.backends.lax.reach.opaque import refuse_kept
 from d2s.backends.lax.regions.trace import Role, trace
-from d2s.backends.lax.trace import blame, observers
-from d2s.backends.lax.trace.snapshot import Watch
+from d2s.backends.lax.trace import observers
+from d2s.backends.lax.trace.changed import assigned, changed_names, loaded
+from d2s.backends.lax.trace.snapshot import Snapshot
 from d2s.errors import Error, Site, StagingError
 from d2s.options import loop_options
 from d2s.recursion import deep
@@ -119,11 +120,11 @@ def _call(
     known = [t.value for t in tokens if isinstance(t.value, type | BaseException)]
     # what stays itself in the graph is read as it is, and must not change
     known += [t.value for t in entry.key if type(t) is Itself and id(t.value) in pins]
-    outside = Watch(function, *owners, *known, outside=True, apart=copies)
-    scope.watch, scope.observed, scope.is_whole = copies, not copies.is_empty, True
+    outside = Snapshot(function, *owners, *known, outside=True, apart=copies)
+    scope.snapshot, scope.observed, scope.is_whole = copies, not copies.is_empty, True
     value: Any = None
     try:
-        with scopes.watched(outside), scopes.with_copies(copies):
+        with scopes.with_snapshot(outside), scopes.with_copies(copies):
             try:
                 kwargs = dict(zip(names, values, strict=True))
                 value = copies.enter(function)(*args, **kwargs)
@@ -159,12 +160,12 @@ def _call(
             build = all_leaves
         aliases.refuse_held(results.outs)
         aliases.check_views(results.outs)
-        aliases.refuse_held(slot.get() for slot in copies.places())
+        aliases.refuse_held(slot.get() for slot in copies.filled_slots())
         parts = {id(v): held for v, held in outside.reached_from()}
-        refuse_kept(parts, outside.reached(), functools.partial(blame.loaded, function))
+        refuse_kept(parts, outside.reached(), functools.partial(loaded, function))
     finally:
         outside.undo()
-        outside.forget()
+        outside.forget_objects()
         copies.take_back()
     entry.watch(outside)
     return results.outs, build, writes
@@ -186,7 +187,7 @@ def _exact(entry: Entry, leaves: tuple[Any, ...], owners: Any, scope: Scope) -> 
 
     try:
         kinds = [type_of(leaf) for leaf in leaves]
-        region = trace(run, kinds, Watch(outside=True), Role(is_root=True))
+        region = trace(run, kinds, Snapshot(outside=True), Role(is_root=True))
     except Escaped as escaped:
         raise escaped.error from escaped.error.__cause__
     computed = region.run(*leaves)
@@ -225,20 +226,20 @@ def _definition(function: types.FunctionType) -> Site:
 
 
 def _refuse_changes(
-    outside: Watch, copies: Copies, name: str, function: types.FunctionType
+    outside: Snapshot, copies: Copies, name: str, function: types.FunctionType
 ) -> None:
     """What has no copy must not change: a compiled call would not do it again."""
     changed, before = next(outside.changed(), (None, None))
     label = None if changed is None else outside.label(changed)
     stray = copies.stray()
-    names = [stray] if changed is None else blame.changed_names(changed, before)
+    names = [stray] if changed is None else changed_names(changed, before)
     if copies.take_back() and label is None:
         label = "an object that it reaches in more than one way"
     if label is None and stray is not None:
         label = f"the global name `{stray}`"
     if label is not None:
         outside.undo()
-        site = changes.get(id(changed)) or blame.assigned(function, *names)
+        site = scopes.method_change_of(changed) or assigned(function, *names)
         target = sites.target(site)
         label = f"{label}, {target}" if target and target not in label else label
         raise StagingError(

@@ -205,7 +205,7 @@ class Compiled(Inspected):
         bound = len(self.bound)
         args = (*map(copies.of, args[:bound]), *args[bound:])
         kwargs = {n: copies.of(v) if n in self.keywords else v for n, v in kwargs.items()}
-        for watch in scopes.watches():
+        for watch in scopes.snapshots():
             if watch.outside:
                 watch.add(self.function)
         with deep:

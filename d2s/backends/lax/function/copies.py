@@ -41,7 +41,7 @@ from d2s.backends.lax.objects.slots import EMPTY, OuterSlot, Slot, cell_contents
 from d2s.backends.lax.private import trace_of
 from d2s.backends.lax.reach.reach import Reach
 from d2s.backends.lax.reach.reach import Restart as Restart
-from d2s.backends.lax.trace.blame import LAYOUT, assigned
+from d2s.backends.lax.trace.changed import LAYOUT, assigned
 from d2s.backends.lax.trace.namespaces import refuse_inner_of
 from d2s.conversion import is_made_inside
 from d2s.errors import StagingError
@@ -369,13 +369,13 @@ class Copies:
             kind = next((k for k in NUMBERS if isinstance(leaf, k)), None)
             return leaf if kind is None or type(leaf) is kind else kind(leaf)
 
-        for slot in self.places():
+        for slot in self.filled_slots():
             value = slot.get()
             label = f"`{slot.key}`" if isinstance(slot.key, str) else "an object"
             new = map_leaves(lowered, value)
             if new is not value:
                 slot.set(new)
-        for _, values in scope.snapshots:  # what somebody would find after a failure
+        for _, values in scope.at_failures:  # what somebody would find after a failure
             for identity, (slot, value) in values.items():
                 values[identity] = slot, map_leaves(lowered, value)
 
@@ -444,7 +444,7 @@ class Copies:
                     found.add(slot.identity)
         return found
 
-    def places(self) -> list[Slot]:
+    def filled_slots(self) -> list[Slot]:
         """Every place of the copies that holds a value now."""
         found: list[Slot] = []
         for copy in self.made:
@@ -455,7 +455,7 @@ class Copies:
                 found.append(self.slot(place))
         return found
 
-    def wholes(self) -> list[Slot]:
+    def whole_slots(self) -> list[Slot]:
         """None: a failure before or after something gets another size is refused at the end."""
         return []
 

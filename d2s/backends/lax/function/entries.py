@@ -18,7 +18,7 @@ from d2s.backends.lax.function.results import Build, Write
 from d2s.backends.lax.objects.guards import Guard
 from d2s.backends.lax.objects.slots import OuterSlot
 from d2s.backends.lax.reach.reach import Reach
-from d2s.backends.lax.trace.snapshot import Watch
+from d2s.backends.lax.trace.snapshot import Snapshot
 from d2s.options.options import Options
 
 
@@ -144,7 +144,7 @@ class Entry:
             self.reason = self.changed()
             self.reset()
 
-    def watch(self, outside: Watch) -> None:
+    def watch(self, outside: Snapshot) -> None:
         """A graph was built from all this."""
         guard = outside.guard()
         if guard is not None and guard not in self.guards:

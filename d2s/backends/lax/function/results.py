@@ -27,15 +27,16 @@ from d2s.backends.lax.forms.widths import narrowed
 from d2s.backends.lax.function import chosen
 from d2s.backends.lax.function.copies import Change, Copies
 from d2s.backends.lax.graph import sites
-from d2s.backends.lax.graph.scopes import Scope, changes
+from d2s.backends.lax.graph.scopes import Scope, method_change_of
 from d2s.backends.lax.objects.attributes import attribute_names, delete_raw, getattr_raw, set_raw
 from d2s.backends.lax.objects.contents import slot_of
 from d2s.backends.lax.objects.flatten import is_copied, new_object
 from d2s.backends.lax.objects.nnx import is_constant, is_mark
 from d2s.backends.lax.objects.refs import REF, RefCopy
 from d2s.backends.lax.objects.slots import EMPTY, OuterSlot, Slot, own_dict, slot_names
-from d2s.backends.lax.trace.blame import assigned, made_or_returned
-from d2s.backends.lax.trace.snapshot import Watch
+from d2s.backends.lax.trace.blame import made_or_returned
+from d2s.backends.lax.trace.changed import assigned
+from d2s.backends.lax.trace.snapshot import Snapshot
 from d2s.errors import Site, StagingError
 from d2s.static import method
 
@@ -67,7 +68,7 @@ def all_leaves(call: Call) -> Any:
 class Results:
     """Collects the outputs of a graph, and how to make Python values from them."""
 
-    def __init__(self, copies: Copies, outside: Watch, function: types.FunctionType) -> None:
+    def __init__(self, copies: Copies, outside: Snapshot, function: types.FunctionType) -> None:
         self.outs: list[Any] = []
         self._function = function
         self._copies, self._outside = copies, outside
@@ -300,10 +301,10 @@ class Results:
 
     def _entry(self, slot: Slot, was_there: bool, now: Any, scope: Scope) -> tuple[Build, Any]:
         """The value of an entry when the call ended, well or not; and whether it is there then."""
-        if not scope.snapshots:
+        if not scope.at_failures:
             return self.of(now) if now is not EMPTY else _nothing, None
         there: Any = now is not EMPTY
-        for code, values in reversed(scope.snapshots):
+        for code, values in reversed(scope.at_failures):
             there_then = slot.identity in values
             if there_then is not there or not isinstance(there, bool):
                 there = jnp.where(code != 0, there_then, there)
@@ -319,7 +320,7 @@ class Results:
                 raise
         ways = [
             (self._out(code != 0), self.of(values[slot.identity][1]))
-            for code, values in scope.snapshots
+            for code, values in scope.at_failures
             if slot.identity in values
         ]
         otherwise = self.of(now)
@@ -331,11 +332,11 @@ class Results:
 
     def _refuse_half_done(self, copy: Any, scope: Scope) -> None:
         """What has another shape after a failure than after a success cannot be written back."""
-        for _, values in scope.snapshots:
+        for _, values in scope.at_failures:
             then = {key for owner, key in values if owner in (id(copy), id(_own(copy)))}
             now = set(range(len(copy))) if isinstance(copy, list | deque) else None
             if now is None or then != now:
-                site, kind = changes.get(id(copy)), type(copy).__name__
+                site, kind = method_change_of(copy), type(copy).__name__
                 name = sites.target(site)
                 raise StagingError(
                     f"{f'the {kind} {name}' if name else f'a {kind}'} gets another size before or "

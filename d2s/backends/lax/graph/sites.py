@@ -1,4 +1,13 @@
-"""Which line of the user's an error is about."""
+"""Sites: the lines of the user's code that errors, failures and changes are about.
+
+A site is found from outside in: of the frames that run, or of those in a traceback, the innermost
+one whose file is no library's. For
+
+    def scale(x):                    # the user's, line 1
+        return jnp.reshape(x, 3)     # the user's, line 2; JAX raises somewhere below
+
+`where(error)` is line 2 of the user's file, whatever JAX called after it.
+"""
 
 from __future__ import annotations
 
@@ -16,23 +25,24 @@ from d2s.conversion import is_made_code
 from d2s.errors import UNKNOWN, Site, site_of
 from d2s.libraries import is_library_file
 
-#: the module that runs the commands of d2s
-COMMANDS = "d2s.cli"
+#: the module that runs the commands of d2s; this room may not import it
+_COMMANDS = "d2s.cli"
+_RAISE = dis.opmap["RAISE_VARARGS"]
 
 
 def where(error: BaseException | None = None) -> Site:
-    """The user's line an exception came from, or the one that is running now."""
+    """The user's line that an exception came from; without one, the line that is running now."""
     return place(error)[0]
 
 
 def here() -> Site | None:
-    """The line that is running; None at the command line, which has none."""
+    """The line that is running; None where code has no file, as at the command line."""
     found = where()
     return None if found.filename.startswith("<") else found
 
 
 def place(error: BaseException | None = None) -> tuple[Site, types.CodeType | None]:
-    """The same, and the code that the line belongs to."""
+    """The user's line as `where` gives it, and the code that the line belongs to."""
     found: tuple[types.CodeType, int, int] | None = None
     traceback = error.__traceback__ if error is not None else None
     while traceback is not None:
@@ -41,9 +51,10 @@ def place(error: BaseException | None = None) -> tuple[Site, types.CodeType | No
         traceback = traceback.tb_next
     if found is None:
         frame: types.FrameType | None = sys._getframe(1)
+        commands = getattr(sys.modules.get(_COMMANDS), "__dict__", None)
         while frame is not None and not is_user_code(frame.f_code):
-            # whoever started the command line is no user's code
-            frame = None if frame.f_globals.get("__name__") == COMMANDS else frame.f_back
+            # The script that started a command of d2s lies in no library, but is no user's code.
+            frame = None if frame.f_globals is commands else frame.f_back
         if frame is None:
             return Site(UNKNOWN, 1, UNKNOWN), None
         found = frame.f_code, frame.f_lineno, frame.f_lasti
@@ -110,7 +121,7 @@ _NAMED = (ast.Name, ast.Attribute, ast.Subscript)
 
 
 def path() -> tuple[tuple[types.CodeType, int], ...]:
-    """The lines of the user's that are running, from the innermost on."""
+    """The user's lines that are running, each with its code, the innermost first."""
     found = []
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None:
@@ -121,7 +132,7 @@ def path() -> tuple[tuple[types.CodeType, int], ...]:
 
 
 def of_traceback(traceback: Any) -> Site | None:
-    """The user's line in what jax remembers of how an equation was made."""
+    """The user's line in the traceback that JAX keeps with an equation."""
     for frame in user_frames(traceback):
         if not is_library_file(frame.file_name):
             name = frame.function_name.rpartition(".<locals>.")[2]
@@ -131,24 +142,24 @@ def of_traceback(traceback: Any) -> Site | None:
 
 
 def is_raise(error: BaseException) -> bool:
-    """Whether a `raise` of the user's has raised an exception, and not Python by itself."""
+    """Whether a `raise` statement in the user's code raised an exception, and not Python itself."""
     code = innermost(error)
     return code is not None and is_user_code(code) and is_explicit(error)
 
 
 def is_explicit(error: BaseException) -> bool:
-    """Whether a `raise`, whoever wrote it, has raised an exception, and not Python by itself."""
+    """Whether a `raise` statement, whoever wrote it, raised an exception, and not Python itself.
+
+    A traceback knows the instruction that raised, and `raise` and `assert` have one of their own.
+    """
     traceback = _last(error)
-    if traceback is None:
+    if traceback is None or traceback.tb_lasti < 0:
         return False
-    code, place = traceback.tb_frame.f_code, traceback.tb_lasti
-    return any(
-        i.opname == "RAISE_VARARGS" and i.offset == place for i in dis.get_instructions(code)
-    )
+    return traceback.tb_frame.f_code.co_code[traceback.tb_lasti] == _RAISE
 
 
 def innermost(error: BaseException) -> types.CodeType | None:
-    """The code that an exception comes from, or that has called what is no Python code."""
+    """The Python code that raised an exception, or that called the C code which did."""
     traceback = _last(error)
     return None if traceback is None else traceback.tb_frame.f_code
 
@@ -169,9 +180,13 @@ def in_user_code() -> bool:
 
 
 def is_user_code(code: types.CodeType) -> bool:
+    """Whether code lies in no library: it may be the user's own, or converted from that."""
     return not is_library_file(code.co_filename)
 
 
 def is_written_code(code: types.CodeType) -> bool:
-    """Whether a user has written code, and no library has made it of a text."""
+    """Whether a user has written code, and no library has made it of a text.
+
+    Python gives code that `exec` gets as a text the file name "<string>", and no other mark.
+    """
     return is_user_code(code) and code.co_filename != "<string>"

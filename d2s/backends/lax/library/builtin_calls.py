@@ -270,7 +270,7 @@ def refuse_unrepeatable(function: Any) -> None:
     """Calls that would happen only while the graph is built."""
     owner = getattr(function, "__self__", None)
     is_asked = isinstance(owner, _LOCKS) and not function.__name__.startswith("__")  # by a `with`
-    if is_asked and any(watch.knows(owner) for watch in scopes.watches()):
+    if is_asked and any(watch.knows(owner) for watch in scopes.snapshots()):
         raise refuse(
             "a lock is asked or taken, which would happen only while the graph is built",
             "`with lock:`, or the lock outside the static function",
@@ -296,7 +296,7 @@ def refuse_unrepeatable(function: Any) -> None:
 
 def _next(*args: Any) -> Any:
     iterator = args[0]
-    if any(not w.outside or w.knows(iterator) for w in scopes.watches()):
+    if any(not w.outside or w.knows(iterator) for w in scopes.snapshots()):
         raise refuse(
             "next() on an iterator would happen only while the graph is built",
             "the items as a list or an array",

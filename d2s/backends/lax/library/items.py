@@ -26,7 +26,6 @@ from d2s.backends.lax.failures.after_failure import select
 from d2s.backends.lax.forms import origins
 from d2s.backends.lax.forms.dtypes import NUMBERS, Mismatch, cast, is_dynamic, is_symbolic, type_of
 from d2s.backends.lax.graph import scopes, sites
-from d2s.backends.lax.graph.scopes import changes
 from d2s.backends.lax.library.windows import behind_windows, cut
 from d2s.backends.lax.regions.regions import is_traced
 from d2s.errors import StagingError
@@ -216,8 +215,8 @@ def set_item(container: Any, key: Any, value: Any, owner: Any) -> Any:
         return container
     if isinstance(container, np.flatiter) and (has_traced(key) or is_traced(value)):
         _refuse_flat()
-    if scopes.watches():
-        changes[id(container)] = sites.where()
+    if scopes.snapshots():
+        scopes.note_change(container)
     container[key] = value
     return container
 

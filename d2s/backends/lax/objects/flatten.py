@@ -43,7 +43,7 @@ from d2s.backends.lax.objects.nnx import is_mark
 from d2s.backends.lax.objects.refs import REF, RefCopy
 from d2s.backends.lax.objects.slots import EMPTY, own_dict, slot_names
 from d2s.errors import StagingError, a
-from d2s.libraries import is_library_class
+from d2s.libraries import is_d2s_class, is_library_class
 from d2s.options.specs import Spec
 from d2s.static import BoundStatic, StaticFunction
 
@@ -386,7 +386,7 @@ def _can_be_made(kind: Any) -> bool:
         return False
     if kind in _ATTRIBUTES_ONLY:
         return True
-    if kind is object or kind.__module__ == "builtins" or kind.__module__.startswith("d2s."):
+    if kind is object or kind.__module__ == "builtins" or is_d2s_class(kind):
         return False
     try:
         object.__new__(kind)

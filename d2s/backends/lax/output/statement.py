@@ -83,7 +83,7 @@ def _file(file: Any) -> Any:
     if file is sys.stderr:
         return "stderr"
     outside = any(given is file for given in current().given) or any(
-        watch.outside and watch.knows(file) for watch in scopes.watches()
+        watch.outside and watch.knows(file) for watch in scopes.snapshots()
     )
     if not isinstance(file, io.IOBase) or not outside:
         raise StagingError(

@@ -27,7 +27,13 @@ from d2s.backends.lax.reach.mentions import attribute_names_of, dotted, global_n
 from d2s.backends.lax.reach.opaque import behind, is_elsewhere
 from d2s.backends.lax.reach.wrappers import is_of_jax
 from d2s.conversion import RUNS_LATER, is_made_by_d2s, is_written, why_not
-from d2s.libraries import is_library_class, is_library_file, is_library_module
+from d2s.libraries import (
+    is_d2s_class,
+    is_d2s_function,
+    is_library_class,
+    is_library_file,
+    is_library_module,
+)
 from d2s.static import StaticFunction
 
 _ARRAYS = (jax.Array, jax.core.Tracer)
@@ -192,7 +198,7 @@ class Walk:
         inner = [wrapped] if isinstance(wrapped, types.FunctionType) else []
         if inner and not is_of_jax(value):
             self.reach.as_is(inner[0])  # `functools.lru_cache`, whose memory is its own
-        if type(value).__module__.startswith("d2s."):
+        if is_d2s_class(type(value)):
             return []
         if own_dict(value) is not None or slot_names(kind):
             self._keep_whole(value)
@@ -213,7 +219,7 @@ class Walk:
         made = is_made_by_d2s(function)
         if is_library_file(code.co_filename) and not made:
             held = [cell_contents(cell) for cell in function.__closure__ or ()]
-            if not function.__module__.startswith("d2s."):
+            if not is_d2s_function(function):
                 # a wrapper of a library's: its functions are converted, what else it has is its own
                 own = [value for value in held if not isinstance(value, types.FunctionType)]
                 for value in own:
@@ -315,7 +321,7 @@ def is_data(value: Any) -> bool:
         return False
     if isinstance(value, StaticFunction):
         return bool(value.bound)
-    return not type(value).__module__.startswith("d2s.")
+    return not is_d2s_class(type(value))
 
 
 def _is_written_cell(place: OuterSlot, function: types.FunctionType) -> bool:

@@ -8,13 +8,13 @@ and is the same in everything else, gradients included.
 from __future__ import annotations
 
 import functools
-import threading
 import types
 from collections.abc import Callable
 from typing import Any
 
 import jax
 
+from d2s.backends.lax.graph.construction import construction
 from d2s.conversion import is_made_by_d2s
 from d2s.libraries import is_library_file
 from d2s.static import StaticFunction
@@ -29,26 +29,17 @@ _PARTS: dict[type, tuple[str, ...]] = {
 _Jitted = type(jax.jit(lambda: None))
 
 
-class _Busy(threading.local):
-    """Wrappers that are being made again: a rule of `defjvps` holds the function it is of."""
-
-    def __init__(self) -> None:
-        self.wrappers: list[Any] = []
-
-
-_busy = _Busy()
-
-
 def around(function: Any, change: Change) -> Any:
     """The wrapper around changed functions, or itself when there is nothing to change in it."""
     make = _maker(function)
-    if make is None or any(function is wrapper for wrapper in _busy.wrappers):
+    # A rule of `defjvps` holds the very function that it is a rule of: it is not made twice.
+    if make is None or any(function is wrapper for wrapper in construction.wrappers):
         return function
-    _busy.wrappers.append(function)
+    construction.wrappers.append(function)
     try:
         return make(function, change)
     finally:
-        _busy.wrappers.pop()
+        construction.wrappers.pop()
 
 
 def anew(function: Any) -> Any:

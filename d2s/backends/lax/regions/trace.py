@@ -33,9 +33,11 @@ from d2s.backends.lax.objects.slots import Slot
 from d2s.backends.lax.private import running_traces, trace_of
 from d2s.backends.lax.regions.graphs import graph_of
 from d2s.backends.lax.regions.regions import Handed, Region, WrittenArrays, failures
-from d2s.backends.lax.trace import blame, observers
+from d2s.backends.lax.trace import observers
+from d2s.backends.lax.trace.blocks import user_block
 from d2s.backends.lax.trace.boxes import Taking, View
-from d2s.backends.lax.trace.snapshot import Watch
+from d2s.backends.lax.trace.changed import assigned
+from d2s.backends.lax.trace.snapshot import Snapshot
 from d2s.conversion import is_block
 from d2s.errors import StagingError
 
@@ -69,7 +71,7 @@ def _nothing(inputs: tuple[Any, ...]) -> None:
 def trace(
     code: Callable[..., Any],
     kinds: list[Type],
-    watch: Watch,
+    watch: Snapshot,
     role: Role = BRANCH,
     *,
     stand_for: list[Any] | None = None,
@@ -81,7 +83,7 @@ def trace(
     is shown the inputs before anything runs.
     """
     _refuse_endless_recursion()
-    watch.begun = True
+    watch.begin_region()
     questions = scopes.count_questions()
     run = _Run(code, kinds, watch, role, stand_for, begin)
     try:
@@ -103,7 +105,7 @@ class _Run:
         self,
         code: Callable[..., Any],
         kinds: list[Type],
-        watch: Watch,
+        watch: Snapshot,
         role: Role,
         stand_for: list[Any] | None,
         begin: Callable[[tuple[Any, ...]], None],
@@ -155,12 +157,12 @@ class _Run:
         """The slots that the code changed, and what each holds now, or held when it failed."""
         if self._outer is None:
             observers.refuse_aliases(scope, sites.where().function)
-        changed = self._watch.slots()
+        changed = self._watch.changed_slots()
         keep_transient(scope, {slot.identity for slot in changed})
-        slots = {slot.identity: (slot, slot.get()) for slot in self._watch.slots()}
+        slots = {slot.identity: (slot, slot.get()) for slot in self._watch.changed_slots()}
         for slot, _ in slots.values():
             _refuse_outside(slot, self._code)
-        if scope.snapshots:
+        if scope.at_failures:
             # what nobody sees after a failure is what it is when all goes well
             seen = observers.seen_after_failure(scope)
             for key, (slot, now) in slots.items():
@@ -229,7 +231,7 @@ def _check_integers(region: Region, role: Role) -> None:
 
 
 def _refuse_endless_recursion() -> None:
-    if len(scopes.watches()) <= MAX_DEPTH:
+    if len(scopes.snapshots()) <= MAX_DEPTH:
         return
     if not _calls_itself():
         raise StagingError(
@@ -261,11 +263,11 @@ def _calls_itself() -> bool:
 def _refuse_outside(slot: Slot, block: Any) -> None:
     """What lives beside a static function must never hold a value of its graph."""
     stray = scopes.copies() is not None and scopes.copies().is_stray(slot)
-    for watch in scopes.watches():
+    for watch in scopes.snapshots():
         if watch.outside and (stray or watch.knows(slot.owner)):
             label = f"the global name `{slot.key}`" if stray else watch.label(slot.owner)
-            block = blame.user_block(block)
-            site = blame.assigned(block, slot.key) if block is not None else None
+            block = user_block(block)
+            site = assigned(block, slot.key) if block is not None else None
             site = site or scopes.change_of(slot.owner)
             target = sites.target(site)
             label = f"{label}, {target}," if target and target not in label else label

@@ -33,13 +33,13 @@ class Sequence(MadeOfRows):
     __repr__ = guarded(object.__repr__)
 
     def __init__(self) -> None:
-        self._made_in, self._used = len(scopes.watches()), False
+        self._made_in, self._used = len(scopes.snapshots()), False
 
     def is_used_up(self) -> bool:
         """Whether it was looped over before; afterwards it was."""
         if not self.once:
             return False
-        if self._made_in != len(scopes.watches()):
+        if self._made_in != len(scopes.snapshots()):
             _refuse_iterator()
         used, self._used = self._used, True
         return used
@@ -267,7 +267,7 @@ def refuse_left_iterator() -> None:
 
 def refuse_outer_iterator(iterable: Any) -> None:
     """An iterator that existed before the code under trial would be used up by the trial."""
-    if isinstance(iterable, Iterator) and any(w.knows(iterable) for w in scopes.watches()):
+    if isinstance(iterable, Iterator) and any(w.knows(iterable) for w in scopes.snapshots()):
         _refuse_iterator()
 
 

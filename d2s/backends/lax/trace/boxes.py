@@ -23,7 +23,7 @@ from d2s.backends.lax.forms.appended import Recorder, columns_of, items_of
 from d2s.backends.lax.forms.trees import Box, Known, StackedRows, children
 from d2s.backends.lax.graph import sites
 from d2s.backends.lax.objects.slots import WHOLE, Slot, own_dict, slot_names
-from d2s.backends.lax.trace.snapshot import Watch
+from d2s.backends.lax.trace.snapshot import Snapshot
 from d2s.errors import StagingError
 from d2s.libraries import is_library_file
 from d2s.runtime.values import Unbound
@@ -156,7 +156,7 @@ def opened(value: Any) -> Any:
 class Taking:
     """Takes apart what a region hands out."""
 
-    def __init__(self, watch: Watch | None, out: Callable[[Any], Any], view: View) -> None:
+    def __init__(self, watch: Snapshot | None, out: Callable[[Any], Any], view: View) -> None:
         self._watch, self._out, self.view = watch, out, view
         self._made: dict[int, Box | None] = {}
         #: keeps alive what identities stand for

@@ -55,7 +55,7 @@ class ModuleNames(dict[str, Any]):
                 "way of the names of its module"
             )
         space = self._copies.space_of(self._space)
-        for watch in scopes.watches():
+        for watch in scopes.snapshots():
             if not watch.outside:  # a branch or a loop, where nothing else mentions the name
                 watch.add(Slot(space, name))
         if value is EMPTY:
@@ -168,16 +168,16 @@ def _refused(what: str) -> StagingError:
 
 def ask(is_same: Callable[[], bool]) -> None:
     """The graph depends on an answer; every call asks again whether it is the same."""
-    for watch in scopes.watches():
+    for watch in scopes.snapshots():
         if watch.outside:
-            watch.ask(is_same)
+            watch.add_answer(is_same)
 
 
 def note_name(space: dict[str, Any], name: str) -> None:
     """A name is read, or is about to be written, as it is outside."""
-    for watch in scopes.watches():
+    for watch in scopes.snapshots():
         if watch.outside:
-            watch.take_name(space, name)
+            watch.add_name(space, name)
 
 
 def globals_() -> dict[str, Any]:
@@ -255,7 +255,7 @@ def note_module(module: types.ModuleType) -> None:
         return
     if copies.meets_module(module):
         raise Restart
-    for watch in scopes.watches():
+    for watch in scopes.snapshots():
         if watch.outside:
             watch.add(module)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from d2s.backends.lax.graph import sites
-from d2s.backends.lax.graph.scopes import Scope, changes, scopes
-from d2s.backends.lax.trace.snapshot import Watch
+from d2s.backends.lax.graph.scopes import Scope, method_change_of, scopes
+from d2s.backends.lax.trace.snapshot import Snapshot
 from d2s.errors import Site, StagingError
 
 
@@ -29,27 +29,27 @@ def joined(replaced: list[Any], made: list[Any]) -> None:
             fix=f"d2s.to_static around the function, or a new {kind} on every way",
         )
     if containers:
-        scopes()[0].joined += [Watch(container) for container in containers]
+        scopes()[0].joined += [Snapshot(container) for container in containers]
         scopes()[0].choices.append((made, replaced))
 
 
-def seen_after_failure(scope: Scope | None = None) -> Watch:
+def seen_after_failure(scope: Scope | None = None) -> Snapshot:
     """All that somebody can get to who sees what was written before a failure.
 
     Those are handlers and whoever calls a static function. `scope` tells what they could get to
     at the time of a failure, too.
     """
-    held = Watch()
+    held = Snapshot()
     inner = [] if scope is None or scope in scopes() else [scope]
     for observer in (*scopes(), *inner):
         if observer.observed and (observer.catches or observer.is_whole):
-            for slot in observer.watch.places():
+            for slot in observer.snapshot.filled_slots():
                 if slot.is_global:
-                    held.know(slot.holder)  # of a module, only the names that are watched
+                    held.add_unvisited(slot.holder)  # of a module, only the names that are watched
                 else:
                     held.add(slot.holder)
                 held.add(slot.get())
-    for _, values in scope.snapshots if scope is not None else ():
+    for _, values in scope.at_failures if scope is not None else ():
         for slot, value in values.values():
             if held.knows(slot.holder):
                 held.add(value)
@@ -58,7 +58,7 @@ def seen_after_failure(scope: Scope | None = None) -> Watch:
 
 def is_any_observed(owners: list[Any]) -> bool:
     """Whether somebody who sees what was written before a failure can get to one of these."""
-    held = seen_after_failure() if owners else Watch()
+    held = seen_after_failure() if owners else Snapshot()
     return any(held.knows(owner) for owner in owners)
 
 
@@ -66,7 +66,7 @@ def refuse_aliases(scope: Scope, name: str, site: Site | None = None) -> None:
     """Refuse changes in place of what was joined; `site` is shown where no line is known."""
     for watch in scope.joined:
         for owner, _ in watch.changed():
-            place = changes.get(id(owner))
+            place = method_change_of(owner)
             label = sites.target(place)
             label = f"the {type(owner).__name__} {label}" if label else watch.label(owner)
             raise StagingError(
