@@ -8,6 +8,7 @@ import inspect
 import io
 import math
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,6 +17,9 @@ from typing import Any
 import numpy as np
 
 from d2s.errors import Error
+
+#: how many seconds a run that was stopped may take to put things back
+PATIENCE = 10
 
 
 class TooLong(BaseException):
@@ -80,23 +84,36 @@ def as_numpy(value: Any) -> Any:
 
 
 @contextlib.contextmanager
-def limit(seconds: float) -> Iterator[None]:
-    """Stop after some time, where the system can; a graph that runs is not stopped."""
+def limit(seconds: float, work: bool = False) -> Iterator[None]:
+    """Stop after some time, where the system can; a graph that runs is not stopped.
+
+    With `work`, only the time that this process computes counts: on a busy machine, or while the
+    process is paused, an hour may pass in which it does nothing.
+    """
     if not seconds or threading.current_thread() is not threading.main_thread():
         yield
         return
+    sent = signal.SIGPROF if work else signal.SIGALRM
+    clock = signal.ITIMER_PROF if work else signal.ITIMER_REAL
+    waited = 0
 
     def stop(*_: object) -> None:
+        nonlocal waited
+        # What was heard is on its way out: raised again, it would cut short what puts things
+        # back. That has an end as well.
+        if isinstance(sys.exc_info()[1], TooLong) and waited < PATIENCE:
+            waited += 1
+            return
         raise TooLong
 
-    before = signal.signal(signal.SIGALRM, stop)
+    before = signal.signal(sent, stop)
     # again and again: raised in a callback of the garbage collector's, it would be lost
-    signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
+    signal.setitimer(clock, seconds, 1.0)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(clock, 0)
+        signal.signal(sent, before)
 
 
 def difference(plain: Outcome, static: Outcome) -> str:

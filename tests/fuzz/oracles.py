@@ -91,7 +91,7 @@ class Limit:
 def run(call: Callable[..., Any], args: tuple[Any, ...], around: Surroundings) -> Outcome:
     """`harness.run`, with an end."""
     try:
-        with limit(Limit.seconds):
+        with limit(Limit.seconds, work=True):
             return harness.run(call, args, around)
     except TooLong:
         around.restore()

@@ -165,4 +165,4 @@ def _note(report: Report, program: Program, finding: Finding, seconds: float, ta
     left = [f for f in judge(small, (key[0],)).findings if f.key == key]
     report.divergences[shape] = Divergence(program, left[0] if left else finding, small)
     if talk:
-        print(f"--- seed {program.seed}: {finding.why}\n{small.test}", flush=True)
+        print(f"--- seed {program.seed}: {finding}\n{small.test}", flush=True)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import ast
 import functools
 import math
+import sys
+import time
+import weakref
 
 import jax
 import jax.numpy as jnp
@@ -71,7 +74,7 @@ def test_programs_are_python_that_loads():
 def test_programs_end():
     for seed in range(60):
         fn, rows = load(generate(seed, PROBES))
-        with limit(20):
+        with limit(20, work=True):
             try:
                 fn(*rows[0]())
             except Exception:
@@ -205,6 +208,48 @@ def test_no_program_catches_the_end_of_its_time():
                     pass
             except Exception:
                 pass
+
+
+def test_an_end_that_a_callback_swallows_comes_again(monkeypatch):
+    class Kept:
+        """What can be referred to weakly."""
+
+    def forgotten(_):  # Python goes on after an exception in here
+        end = time.monotonic() + 0.5
+        while time.monotonic() < end:
+            pass
+
+    monkeypatch.setattr(sys, "unraisablehook", lambda told: ignored.append(told.exc_type))
+    ignored = []
+    with pytest.raises(TooLong), limit(0.2):
+        kept = Kept()
+        reference = weakref.ref(kept, forgotten)
+        del kept
+        assert reference() is None
+        while True:
+            pass
+    assert ignored == [TooLong]
+
+
+def test_what_puts_things_back_is_not_cut_short():
+    with pytest.raises(TooLong), limit(0.1):
+        try:
+            while True:
+                pass
+        finally:
+            end = time.monotonic() + 1.5  # one more tick of the clock
+            while time.monotonic() < end:
+                pass
+            put_back = True
+    assert put_back
+
+
+def test_a_pause_of_the_process_is_not_its_work():
+    with limit(0.2, work=True):
+        time.sleep(0.4)
+    with pytest.raises(TooLong), limit(0.2, work=True):
+        while True:
+            pass
 
 
 # --- The shrinker --------------------------------------------------------------------------------

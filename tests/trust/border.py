@@ -138,7 +138,7 @@ def _program(rng: random.Random, name: str, call: str) -> Program | None:
 
 def _fate(text: str, n: int, x: float) -> str:
     try:
-        with limit(0.5), contextlib.redirect_stdout(io.StringIO()):
+        with limit(0.5, work=True), contextlib.redirect_stdout(io.StringIO()):
             value = _evaluated(text, n, x)
             if isinstance(value, Iterator):
                 return "iterator"

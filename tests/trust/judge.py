@@ -171,7 +171,7 @@ def _seen(action: Callable[[], Any], space: dict[str, Any]) -> Seen:
     with contextlib.redirect_stdout(printed), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            with limit(SECONDS):
+            with limit(SECONDS, work=True):
                 value = freeze(action())
                 jax.effects_barrier()
         except d2s.Error as error:
