@@ -416,6 +416,7 @@ def entries() -> int:
     return sum(len(registry._entries) for registry in registries)
 
 
+@pytest.mark.full
 def test_closures_that_come_and_go_leave_nothing(tmp_path: Path) -> None:
     module = load(
         tmp_path,
@@ -440,6 +441,7 @@ def make(k):
     assert sum(ref() is not None for ref in dropped) == 0
 
 
+@pytest.mark.full
 def test_functions_that_are_dropped_leave_nothing(tmp_path: Path) -> None:
     """A code object of its own each time: its conversion goes when it goes."""
     module = load(tmp_path, LOOP)
@@ -452,6 +454,7 @@ def test_functions_that_are_dropped_leave_nothing(tmp_path: Path) -> None:
     assert entries() == before
 
 
+@pytest.mark.full
 def test_inner_functions_of_converted_code_leave_nothing(tmp_path: Path) -> None:
     module = load(
         tmp_path,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import pytest
@@ -13,4 +13,13 @@ def sampled(items: Sequence[Any], every: int = 5) -> list[Any]:
     return [
         pytest.param(item, id=item.id, marks=[pytest.mark.full] if n % every else [])
         for n, item in enumerate(items)
+    ]
+
+
+def without(names: Sequence[str], slow: Collection[str]) -> list[Any]:
+    """Names as parameters, the slow ones for the full tier."""
+    assert set(slow) <= set(names), "a slow one that there is not"
+    return [
+        pytest.param(name, id=name, marks=[pytest.mark.full] if name in slow else [])
+        for name in names
     ]

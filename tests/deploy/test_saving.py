@@ -103,6 +103,7 @@ def test_state_goes_on_from_call_to_call(tmp_path):
     assert kept.count == 0 and kept.seen["last"].sum() == 0, "the object that was saved"
 
 
+@pytest.mark.full
 def test_training_goes_on_from_a_file(tmp_path):
     trainer = Trainer()
     step = d2s.to_static(Trainer.step)

@@ -125,6 +125,7 @@ def test_loops_over_named_dimensions(function, tmp_path):
         np.testing.assert_allclose(loaded(some(n)), static(some(n)), rtol=1e-6)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "function", [f for f in LOOPS if f is not every_second], ids=lambda f: f.__name__
 )

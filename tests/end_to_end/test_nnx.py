@@ -122,6 +122,7 @@ def test_training_step(make_model, transform):
     agree(make)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("make_model", [linear, Net, Branching])
 def test_training_step_on_arguments(make_model):
     def loss_of(model, x):
@@ -139,6 +140,7 @@ def test_training_step_on_arguments(make_model):
         same(held(*ours), held(*plain))
 
 
+@pytest.mark.full
 def test_branches_around_a_step():
     class Run:
         def __init__(self):

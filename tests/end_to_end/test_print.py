@@ -107,6 +107,7 @@ def scanned(x):
     return x
 
 
+@pytest.mark.full
 def test_gradients_print_once():
     static, x = d2s.to_static(scanned), jnp.float32(1.0)
     want = printed(scanned, x)

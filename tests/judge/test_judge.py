@@ -71,6 +71,7 @@ def test_a_good_conversion_passes() -> None:
     assert "Tests.test_double.<locals>.inner" not in outcomes
 
 
+@pytest.mark.full
 def test_a_wrong_conversion_is_found() -> None:
     verdict = judge(SPECIMEN, "tests.judge.test_judge:wrong")
     assert not verdict.good
@@ -78,6 +79,7 @@ def test_a_wrong_conversion_is_found() -> None:
     assert "AssertionError: 43 != 42" in "\n".join(report.details(verdict))
 
 
+@pytest.mark.full
 def test_a_refusal_without_a_reason_is_found() -> None:
     verdict = judge(SPECIMEN, "tests.judge.test_judge:refusing")
     assert not verdict.good and not verdict.lost
@@ -85,6 +87,7 @@ def test_a_refusal_without_a_reason_is_found() -> None:
     assert "nobody has explained" in "\n".join(report.details(verdict))
 
 
+@pytest.mark.full
 def test_a_failure_of_the_converter_is_found() -> None:
     verdict = judge(SPECIMEN, "tests.judge.test_judge:broken")
     assert [one["why"] for one in verdict.unexpected] == ["KeyError: 'double'"]

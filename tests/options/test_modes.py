@@ -186,6 +186,7 @@ f(jnp.float32(1.0))
 """
 
 
+@pytest.mark.full
 def test_own_frames_are_hidden(tmp_path):
     shown = run(RAISES, tmp_path).stderr
     frames = [line for line in shown.splitlines() if line.startswith('  File "')]

@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from ..differential.harness import check
+from ..tiers import without
 
 FOLDER = Path(__file__).resolve().parents[2] / "samples"
 SAMPLES = sorted(path.stem for path in FOLDER.glob("*.py"))
+SLOW = ("kmeans", "mandelbrot", "text_generator", "train_mlp", "two_branches")
 
 
 def sample(name):
@@ -35,7 +37,7 @@ def test_a_sample_gives_what_plain_python_gives(name):
     check(plain, *module.examples(), flavours=("static",))
 
 
-@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("name", without(SAMPLES, SLOW))
 def test_a_sample_runs(name, capsys, monkeypatch):
     monkeypatch.setattr(sys, "argv", [name])  # the options of pytest are not for it
     runpy.run_path(str(FOLDER / f"{name}.py"), run_name="__main__")

@@ -149,6 +149,7 @@ def test_ninety_nine_early_returns_in_a_graph(tmp_path: Path) -> None:
     agree(load(tmp_path, text).f, 30.0, -2.0, 1000.0)
 
 
+@pytest.mark.full
 def test_ninety_nine_breaks_and_continues(tmp_path: Path) -> None:
     text = lines(
         "def f(x):\n    n = 0\n    for i in range(6):\n",
@@ -403,6 +404,7 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return sorted(names - identifiers(MANY_BLOCKS))
 
 
+@pytest.mark.full
 def test_variables_with_each_generated_name(tmp_path: Path, generated: list[str]) -> None:
     assert {"d2s", "returned", "result"} < set(generated)
     stems = {name.partition("_")[0] for name in generated}

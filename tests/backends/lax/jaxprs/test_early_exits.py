@@ -122,6 +122,7 @@ PROGRAMS = [
 ]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 def test_program(program):
     vmap = program is not tells_how_it_ended
