@@ -10,6 +10,7 @@ from typing import Any
 from d2s.errors import Error
 from d2s.options.options import Options
 from d2s.runtime.frames import without_blocks
+from d2s.runtime.on_behalf import asks_for_program
 from d2s.runtime.protocol import Backend, Block, Handler, State, Thunk
 from d2s.runtime.values import Maybe
 from d2s.runtime.watching import Seen
@@ -108,6 +109,7 @@ class PythonBackend:
             raise
         final()
 
+    @asks_for_program
     def switch(self, subject: Any, cases: dict[int, Block], orelse: Block, state: State) -> Any:
         for value, case in cases.items():
             if subject == value:
@@ -146,6 +148,7 @@ class PythonBackend:
     def is_(self, left: Any, right: Any) -> bool:
         return False
 
+    @asks_for_program
     def in_(self, item: Any, container: Any) -> Any:
         return item in container
 
@@ -199,6 +202,7 @@ class PythonBackend:
     def refuse_store(self, within: Any) -> None:
         raise AssertionError("unreachable: containers are changed in place")
 
+    @asks_for_program
     def builtin(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return function(*args, **kwargs)
 

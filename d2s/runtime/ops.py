@@ -20,6 +20,7 @@ from typing import Any
 from d2s.runtime.calls import call
 from d2s.runtime.engines import active
 from d2s.runtime.items import At, Ref
+from d2s.runtime.on_behalf import asks_for_program
 from d2s.runtime.record import Recording
 from d2s.runtime.values import Maybe, Unbound
 from d2s.runtime.watching import listener
@@ -169,6 +170,7 @@ def _compare_rest(left: Any, symbol: str, right: Callable[[], Any], *rest: Any) 
     return compare(left, symbol, right(), *rest)
 
 
+@asks_for_program
 def compare(left: Any, symbol: str, right: Any, *rest: Any) -> Any:
     """A chained comparison; operands after the second come as thunks."""
     result = _COMPARE[symbol](left, right)

@@ -46,6 +46,7 @@ from d2s.backends.python import PythonBackend
 from d2s.conversion import is_made_inside
 from d2s.errors import HOME, Error
 from d2s.options.options import Options
+from d2s.runtime.on_behalf import asks_for_program
 from d2s.runtime.protocol import Backend, Block, Handler, State, Thunk
 from d2s.runtime.values import Maybe, Unbound
 from d2s.runtime.watching import Seen
@@ -218,6 +219,7 @@ class LaxBackend(PythonBackend):
     def refuse_store(self, within: Any) -> None:
         items.refuse_store(within)
 
+    @asks_for_program
     def builtin(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         for arg in args:
             refuse_outer_iterator(arg)

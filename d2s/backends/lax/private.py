@@ -11,13 +11,16 @@ somebody's graph. Only the entry to tracing has a public way to stand in for it.
 
 from __future__ import annotations
 
+import enum
+import re
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from jax._src import (
     array,
+    config,
     core,
     dtypes,
     effects,
@@ -29,6 +32,7 @@ from jax._src import (
 from jax._src.export import shape_poly
 from jax._src.interpreters import ad, batching, partial_eval
 from jax._src.lax import lax
+from jax.errors import JaxRuntimeError
 from jax.extend.source_info_util import current as current_source
 
 # The class of arrays that have a value: `jax.Array` says yes to tracers as well.
@@ -61,6 +65,11 @@ user_frames = source_info_util.user_frames
 # Frames of a folder hidden from the tracebacks that JAX filters. The public `register_exclusion`
 # is for the locations of operations only.
 hide_frames_of = traceback_util.register_exclusion
+
+# How operations name the user's lines. `jax.config.update` would set these for the whole process;
+# the objects behind the settings can set them for one thread, as JAX's own context managers do.
+_SOURCE_FILES: Any = config.hlo_source_file_canonicalization_regex
+_SOURCE_FRAMES: Any = config.traceback_in_locations_limit
 
 # The module in which JAX makes arrays of NumPy's values, which d2s looks at on the way.
 conversions: Any = dtypes
@@ -104,6 +113,11 @@ def running_traces() -> Iterator[Any]:
     while trace is not None:
         yield trace
         trace = getattr(trace, "parent_trace", None)
+
+
+def is_mapped() -> bool:
+    """Whether an operation would pass a `jax.vmap` now."""
+    return any(isinstance(trace, BatchTrace) for trace in running_traces())
 
 
 def trace_of(tracer: Any) -> Any:
@@ -172,3 +186,56 @@ def device_count(context: Any) -> int:
 def lanes_of(trace: Any, values: Any) -> Any:
     """A value of a `jax.vmap` that is being traced, from the values of all lanes."""
     return batching.BatchTracer(trace, values, 0, current_source())
+
+
+@contextmanager
+def source_lines(left_out: str, frames: int) -> Iterator[None]:
+    """Graphs that this thread lowers meanwhile name so many lines of the user's for an operation.
+
+    What the pattern `left_out` matches is taken out of the names of the files.
+    """
+    with ExitStack() as settings:
+        settings.enter_context(_SOURCE_FILES(left_out))
+        settings.enter_context(_SOURCE_FRAMES(frames))
+        yield
+
+
+# -- what JAX says in errors that have no type of their own ---------------------------------------
+
+
+class Phrase(enum.Enum):
+    """Parts of the texts of JAX's errors, as jax 0.10 to 0.12 word them: any of several.
+
+    Each stands for something that JAX tells by no type and no attribute. A version that words one
+    of them in another way shows its own error in place of d2s's: less clear, and never another
+    result. `tests/deploy` and `tests/end_to_end/test_arguments.py` ask for each of them.
+    """
+
+    #: a `JaxRuntimeError`: XLA does not know a compiler option, or not this value of it
+    COMPILER_OPTION = ("No such compile option", "setting option")
+    #: a `TypeError`: what has a rule for reverse mode only is differentiated in forward mode
+    REVERSE_MODE_ONLY = ("forward-mode",)
+    #: a `ValueError`: a graph out of a file runs on another number of devices
+    OTHER_DEVICES = ("was exported for",)
+    #: a `ValueError`: a graph out of a file gets shapes that break its constraints
+    OTHER_SHAPES = ("refining shapes",)
+    #: errors of several types: something is asked of a named dimension that needs its number
+    NAMED_DIMENSION = ("_DimExpr", "ymbolic dim")
+    #: errors of several types: `reshape(-1, ...)` needs to know that a named dimension is divisible
+    UNEVEN_DIVISION = ("divide evenly",)
+
+    def is_in(self, error: BaseException) -> bool:
+        """Whether the text of an error has it."""
+        return any(part in str(error) for part in self.value)
+
+
+def is_refused_by_xla(error: BaseException) -> bool:
+    """Whether XLA cannot make anything of a graph: the text begins with the status of the error."""
+    return isinstance(error, JaxRuntimeError) and str(error).startswith("INVALID_ARGUMENT")
+
+
+def broken_constraint(error: BaseException) -> str | None:
+    """The constraint that the shapes of arguments break, if that is what an error is about."""
+    text = " ".join(str(error).split())
+    found = re.search(r"Input shapes do not match the symbolic shape constraint ([^.]*)\.", text)
+    return None if found is None else found[1].strip()

@@ -26,7 +26,8 @@ _new_const: Any = private.DynamicJaxprTrace._new_const
 _canonical: Any = private.conversions.canonicalize_value
 
 
-def _as_it_is_now(self: Any, aval: Any, value: Any, *args: Any, **kwargs: Any) -> Any:
+def as_it_is_now(self: Any, aval: Any, value: Any, *args: Any, **kwargs: Any) -> Any:
+    """Stands for `DynamicJaxprTrace._new_const`: a value becomes a constant of a graph."""
     if isinstance(value, np.ndarray) and scopes.current() is not None:
         value = _equal(self.frame, value)
         known = self.frame.constid_to_tracer.get(id(value))
@@ -58,14 +59,8 @@ def require(value: Any) -> None:
         raise scopes.refuse(widths.refusal(value, "a NumPy value", sites.where()))
 
 
-def _whole(value: Any) -> Any:
+def whole(value: Any) -> Any:
+    """Stands for JAX's `canonicalize_value`: a value becomes one of the types that JAX has."""
     if isinstance(value, np.ndarray | np.generic) and scopes.current() is not None:
         require(value)
     return _canonical(value)
-
-
-def install() -> None:
-    """Change JAX accordingly, for all graphs that d2s builds from now on."""
-    private.conversions.canonicalize_value = _whole
-    kind: Any = private.DynamicJaxprTrace
-    kind._new_const = _as_it_is_now

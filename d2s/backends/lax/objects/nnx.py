@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import types
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -26,8 +27,15 @@ from d2s.backends.lax.objects.slots import own_dict
 
 #: the traces of the blocks that are running, by identity, and the level that each belongs to
 _around: dict[int, Any] = {}
-#: NNX asks this one where it is
-_ASKS = "current_jax_trace"
+#: the function of NNX's that tells it in which trace it is
+ASKS = "current_jax_trace"
+
+
+class Hook:
+    """What `patches` does once NNX is there: it may be imported in the middle of a graph."""
+
+    #: lets NNX ask for the level of a block
+    prepare: Callable[[types.ModuleType], None]
 
 
 def is_mark(kind: Any) -> bool:
@@ -74,12 +82,10 @@ def keep_order(held: dict[str, Any], before: Iterable[str]) -> None:
 def block(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function that jax is about to trace as a block of the graph: it stays on this level."""
     module = sys.modules.get("flax.nnx.tracers")
-    ask = getattr(module, _ASKS, None)
-    if ask is None:
+    if module is None or not hasattr(module, ASKS):
         return function  # nobody uses it, so that nothing is marked
-    if not hasattr(ask, "knows_blocks"):
-        setattr(module, _ASKS, _knowing_blocks(ask))
-    level = getattr(module, _ASKS)()
+    Hook.prepare(module)
+    level = getattr(module, ASKS)()
 
     def run(*inputs: Any) -> Any:
         with take_current_trace() as trace:
@@ -92,7 +98,9 @@ def block(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def _knowing_blocks(ask: Callable[[], Any]) -> Any:
+def knowing_blocks(ask: Callable[[], Any]) -> Any:
+    """The function of NNX's that tells where it is, and takes a block for a part of its level."""
+
     @functools.wraps(ask)
     def level() -> Any:
         if not _around:
@@ -101,5 +109,4 @@ def _knowing_blocks(ask: Callable[[], Any]) -> Any:
             around = _around.get(id(trace))
         return ask() if around is None else around
 
-    level.knows_blocks = True  # type: ignore[attr-defined]
     return level

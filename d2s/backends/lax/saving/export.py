@@ -6,8 +6,7 @@ import inspect
 import logging
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +15,7 @@ import jax.export
 import jax.numpy as jnp
 import numpy as np
 
+from d2s.backends.lax import private
 from d2s.backends.lax.graph.sites import here
 from d2s.backends.lax.saving import exceptions
 from d2s.backends.lax.saving.paths import changed, refuse_unfit
@@ -79,7 +79,8 @@ def parts_of(
         _method(name, made, *specs, symbols)
         for name, made, specs in zip(given, exporters, asked, strict=True)
     ]
-    with explained(), _settings(source):
+    # a graph names the user's lines without their folders, and not the lines that call `save`
+    with explained(), private.source_lines(r".*[/\\]" if source else ".*", frames=1):
         _settle(methods, state)
         constants: dict[str, Any] = {}
         trees: list[Json] = []
@@ -184,23 +185,6 @@ def _in_order(
                 kwargs[name] = value
             slots.append((name, None))
     return slots, tuple(args), kwargs
-
-
-@contextmanager
-def _settings(source: bool) -> Iterator[None]:
-    """A graph names the user's lines without their folders, and not those that call `save`."""
-    wanted: dict[str, Any] = {
-        "jax_hlo_source_file_canonicalization_regex": r".*[/\\]" if source else ".*",
-        "jax_traceback_in_locations_limit": 1,
-    }
-    before = {name: getattr(jax.config, name) for name in wanted}
-    try:
-        for name, value in wanted.items():
-            jax.config.update(name, value)
-        yield
-    finally:
-        for name, value in before.items():
-            jax.config.update(name, value)
 
 
 # -- state that several graphs agree on -----------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import re
 import types
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,12 +12,14 @@ import jax
 import jax.export
 import jax.numpy as jnp
 
+from d2s.backends.lax import private
 from d2s.backends.lax.failures import failing
 from d2s.backends.lax.failures.whose import is_tracer_error
 from d2s.backends.lax.forms.dtypes import Type, cast, own_text
 from d2s.backends.lax.function.results import outside
 from d2s.backends.lax.graph import scopes
 from d2s.backends.lax.graph.sites import here
+from d2s.backends.lax.private import Phrase
 from d2s.backends.lax.saving import exceptions, outcomes
 from d2s.backends.lax.saving.arguments import Arguments, ExpectedLeaf, spec_of
 from d2s.backends.lax.saving.gradients import Differentiable
@@ -230,8 +231,8 @@ class Method:
         outs: list[Any]
         try:
             outs = self._jitted(self._constants, held, leaves)
-        except NotImplementedError as error:
-            if "Batching rule" not in str(error):
+        except NotImplementedError:  # JAX has no rule to map a graph out of a file
+            if not private.is_mapped():
                 raise
             raise Error(
                 f"{self.name} is one graph for arguments of its shapes: jax.vmap cannot change it",
@@ -240,7 +241,7 @@ class Method:
                 fix="jax.lax.map(function, xs), or a function saved with a named dimension",
             ) from None
         except TypeError as error:
-            if "forward-mode" not in str(error):
+            if not Phrase.REVERSE_MODE_ONLY.is_in(error):
                 raise
             raise Error(
                 f"{self.name} can be differentiated in reverse mode only",
@@ -249,14 +250,14 @@ class Method:
                 fix="jax.grad, jax.vjp, or the static function itself",
             ) from None
         except ValueError as error:
-            if "was exported for" in str(error):
+            if Phrase.OTHER_DEVICES.is_in(error):
                 raise self._other_devices() from None
-            if "refining shapes" not in str(error):
+            if not Phrase.OTHER_SHAPES.is_in(error):
                 raise
             raise self._refused_shape(error.__cause__ or error) from None
         except (KeyError, jax.errors.JaxRuntimeError) as error:
-            if isinstance(error, KeyError) or str(error).startswith("INVALID_ARGUMENT"):
-                raise self._broken(error) from None  # XLA cannot make anything of the graph
+            if isinstance(error, KeyError) or private.is_refused_by_xla(error):
+                raise self._broken(error) from None
             raise
         return outs
 
@@ -321,9 +322,7 @@ class Method:
 
     def _refused_shape(self, error: BaseException) -> Error:
         """jax has looked at the sizes of named dimensions."""
-        text = " ".join(str(error).split())
-        found = _SHAPES.search(text)
-        why = found[1].strip() if found is not None else text.partition(". ")[0]
+        why = private.broken_constraint(error) or " ".join(str(error).split()).partition(". ")[0]
         known = ", ".join(("sizes from 1 on", *self.constraints))
         return Error(
             f"{self.name} does not take arguments of these shapes ({why})",
@@ -426,6 +425,3 @@ def _fits(wanted: Any, value: Any, sizes: dict[str, tuple[int, str]], label: str
                     fix="arrays whose named dimensions agree",
                 )
     return True
-
-
-_SHAPES = re.compile(r"Input shapes do not match the symbolic shape constraint ([^.]*)\.")

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import ast
-import operator
-import sys
-import types
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -16,16 +13,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax.errors import InconclusiveDimensionOperation
 
-from d2s.backends.lax.forms.dtypes import is_symbolic, own_text
 from d2s.backends.lax.forms.trees import children
 from d2s.backends.lax.graph import sites
 from d2s.backends.lax.graph.sites import here
 from d2s.backends.lax.objects.attributes import set_raw
 from d2s.backends.lax.objects.marks import FutureArray
-from d2s.backends.lax.private import SymbolicDimension
+from d2s.backends.lax.private import Phrase
+from d2s.backends.lax.saving import named_sizes
 from d2s.backends.lax.saving.writes import attributes
 from d2s.errors import Error, StagingError, a
-from d2s.libraries import is_library_file
 from d2s.options.constraints import refuse_strangers
 from d2s.options.specs import Spec, spec
 
@@ -178,96 +174,24 @@ def _refuse_text(text: str, owner: Any) -> None:
     )
 
 
-# -- comparisons ----------------------------------------------------------------------------------
-
-
-def _is_equal(one: Any, other: Any) -> bool:
-    """Whether two sizes are equal, if that is certain."""
-    if _EQUAL(one, other):
-        return True
-    if not (is_symbolic(other) or isinstance(other, int | np.integer)):
-        return False
-    for differs in (operator.gt, operator.lt):
-        with suppress(InconclusiveDimensionOperation):
-            if differs(one, other):
-                return False
-    raise InconclusiveDimensionOperation(
-        f"Symbolic dimension comparison '{own_text(one)}' == '{own_text(other)}' is inconclusive."
-    )
-
-
-_SIZES: Any = SymbolicDimension
-_EQUAL, _UNEQUAL, _HASH = _SIZES.__eq__, _SIZES.__ne__, _SIZES.__hash__
-#: parts of d2s that look up for the program, and that compare for it
-_LOOK_UP = ("d2s.backends.lax.backend", "d2s.backends.lax.semantics.membership")
-_COMPARE = ("d2s.runtime.ops", "d2s.backends.python", *_LOOK_UP)
-
-
-def _asks_for_itself(frame: types.FrameType) -> bool:
-    """Whether jax or d2s compares, for which "not known to be equal" is an answer."""
-    name = frame.f_globals.get("__name__") or ""
-    return name.partition(".")[0] in ("jax", "d2s") and name not in _COMPARE
-
-
-def _may_look_up(frame: types.FrameType) -> bool:
-    """Whether a table is asked that keeps what was made for this very size: a library's."""
-    is_ours = frame.f_globals.get("__name__") in _LOOK_UP
-    return not is_ours and is_library_file(frame.f_code.co_filename)
-
-
-@contextmanager
-def _decided() -> Iterator[None]:
-    """A program that compares sizes, or asks for their truth, gets what is certain or an error.
-
-    jax says that sizes differ where it does not know, because it looks for them in tables, and
-    takes each of them for true. A graph that was built by that would be wrong for some sizes.
-    """
-
-    def equal(one: Any, other: Any) -> bool:
-        return (_EQUAL if _asks_for_itself(sys._getframe(1)) else _is_equal)(one, other)
-
-    def unequal(one: Any, other: Any) -> bool:
-        return not (_EQUAL if _asks_for_itself(sys._getframe(1)) else _is_equal)(one, other)
-
-    def truth(one: Any) -> bool:
-        name = sys._getframe(1).f_globals.get("__name__") or ""
-        return name.partition(".")[0] == "jax" or not _is_equal(one, 0)
-
-    def key(one: Any) -> int:
-        if _may_look_up(sys._getframe(1)):
-            return int(_HASH(one))
-        raise InconclusiveDimensionOperation(
-            f"Symbolic dimension '{own_text(one)}' is looked up in a set or dict"
-        )
-
-    _SIZES.__eq__, _SIZES.__ne__, _SIZES.__bool__, _SIZES.__hash__ = equal, unequal, truth, key
-    try:
-        yield
-    finally:
-        _SIZES.__eq__, _SIZES.__ne__, _SIZES.__hash__ = _EQUAL, _UNEQUAL, _HASH
-        del _SIZES.__bool__
-
-
 @contextmanager
 def explained() -> Iterator[None]:
     """What jax says of a dimension without a number, in our words."""
     try:
-        with _decided():
+        with named_sizes.decided():
             yield
     except Exception as error:
         cause = error.__cause__ if isinstance(error, Error) and error.__cause__ else error
-        text = str(cause)
-        speaks_of_sizes = any(part in text for part in ("_DimExpr", "ymbolic dim"))
-        if isinstance(cause, Error) or not (
-            isinstance(cause, InconclusiveDimensionOperation) or speaks_of_sizes
-        ):
+        is_about_sizes = isinstance(cause, InconclusiveDimensionOperation)
+        is_about_sizes = is_about_sizes or Phrase.NAMED_DIMENSION.is_in(cause)
+        if isinstance(cause, Error) or not is_about_sizes:
             raise
         fix = 'a constraint, d2s.spec("f32[b, 3]", constraints="b >= 2"), or a number for the '
-        if "divide evenly" in text:  # jax does not find that out from constraints
+        if Phrase.UNEVEN_DIVISION.is_in(cause):  # jax does not find that out from constraints
             fix = "the size in place of -1, x.reshape(x.shape[0] // 8, 8), with a constraint, "
             fix += 'd2s.spec("f32[b]", constraints="mod(b, 8) == 0"), or a number for the '
         raise StagingError(
-            f"the graph needs to know more about a named dimension ({text.splitlines()[0]})",
+            f"the graph needs to know more about a named dimension ({str(cause).splitlines()[0]})",
             code="D2S063",
             site=error.site if isinstance(error, Error) else sites.where(error),
             fix=f"{fix}dimension",

@@ -19,8 +19,8 @@ from d2s.backends.lax.trace.questions import is_of_jax
 from d2s.libraries import is_of_d2s, takes_functions, takes_numbers_as_arrays
 
 
-def install(tracer: Any) -> None:
-    """Let a class of tracers give Python's answers."""
+def methods(tracer: Any) -> dict[str, Any]:
+    """Methods of a class of tracers that give Python's answers; `patches` puts them in."""
     own, field = tracer._is_traced_array, tracer.__jax_array__
 
     def _is_traced_array(self: Any) -> Any:
@@ -39,8 +39,7 @@ def install(tracer: Any) -> None:
             raise AttributeError("__jax_array__")
         return found
 
-    tracer._is_traced_array = _is_traced_array
-    tracer.__jax_array__ = property(__jax_array__)
+    return {"_is_traced_array": _is_traced_array, "__jax_array__": property(__jax_array__)}
 
 
 def _is_asked_from_outside(frame: Any) -> bool:

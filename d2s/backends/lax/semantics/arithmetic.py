@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 import operator
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
@@ -59,19 +59,19 @@ _LARGEST = math.log(sys.float_info.max)
 _SAFE_EXPONENT = 8
 
 
-def install(tracer: Any) -> None:
-    """Give the operators of a class of tracers to Python's numbers."""
+def methods(tracer: Any) -> Iterator[tuple[str, Any]]:
+    """Operators for a class of tracers, as Python's numbers have them; `patches` puts them in."""
     for op in _BINARY:
         name = op.__name__.strip("_")
         for swapped, method in ((False, f"__{name}__"), (True, f"__r{name}__")):
             own = getattr(tracer, method, None)
             if own is not None and not (swapped and op in _COMPARE):
-                setattr(tracer, method, _binary(op, own, swapped))
+                yield method, _binary(op, own, swapped)
     for op in _UNARY:
         name = op.__name__.strip("_")
-        setattr(tracer, f"__{name}__", _unary(op, getattr(tracer, f"__{name}__")))
+        yield f"__{name}__", _unary(op, getattr(tracer, f"__{name}__"))
     for method in ("__copy__", "__deepcopy__"):
-        setattr(tracer, method, _copying(getattr(tracer, method)))
+        yield method, _copying(getattr(tracer, method))
 
 
 def _copying(own: Operator) -> Operator:

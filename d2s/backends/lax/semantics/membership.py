@@ -12,6 +12,7 @@ import numpy as np
 from d2s.backends.lax.regions.regions import is_traced, scalar_predicate
 from d2s.backends.lax.semantics.casts import to_bool
 from d2s.backends.lax.semantics.sequences import Range
+from d2s.runtime.on_behalf import asks_for_program
 
 #: these compare entry by entry, in their order
 _SEQUENCES = (tuple, list, deque)
@@ -24,6 +25,7 @@ def is_in(item: Any, container: Any) -> Any:
     return to_bool(_is_in(item, container))
 
 
+@asks_for_program
 def _is_in(item: Any, container: Any) -> Any:
     if isinstance(container, jax.Array) and container.ndim == 1 and not jnp.shape(item):
         return jnp.any(container == item)

@@ -277,7 +277,5 @@ def _batch_while(
     )
 
 
-def install() -> None:
-    """From now on, for the whole process: a branch may be mapped long after it was made."""
-    batching.fancy_primitive_batchers[cond_p] = _batch_cond
-    batching.fancy_primitive_batchers[jax_loop_p] = _batch_while
+#: the rules that stand for JAX's own: a branch may be mapped long after it was made
+BATCHERS = {cond_p: _batch_cond, jax_loop_p: _batch_while}
