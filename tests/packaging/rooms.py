@@ -16,7 +16,7 @@ ENGINE = "backends.lax."
 
 #: bottom to top: a room imports only those before it. One line is one row of the map.
 ORDER = (
-    ("version", "errors", "logs"),
+    ("version", "errors", "logs", "recursion"),
     ("libraries", "files", "manual", "analysis", "source"),
     ("converters",),
     ("pipeline",),
@@ -38,8 +38,10 @@ ORDER = (
     (ENGINE + "output",),
     (ENGINE + "control",),
     (ENGINE + "library",),
-    (ENGINE + "function", ENGINE + "patches"),
-    (ENGINE + "backend", ENGINE + "saving"),
+    (ENGINE + "function",),
+    (ENGINE + "saving",),
+    (ENGINE + "patches",),
+    (ENGINE + "backend",),
     (ENGINE + "tracing", "deploy"),
     ("api",),
     ("commands", ""),

@@ -36,6 +36,7 @@ from d2s.backends.lax.arrays.may_alias import (
     is_view,
 )
 from d2s.backends.lax.graph import scopes, sites
+from d2s.backends.lax.objects.names import name_of
 from d2s.errors import Site, StagingError
 from d2s.options.loop_options import settled
 
@@ -87,7 +88,7 @@ def _spent_class(kind: Any) -> type:
 def refuse_alias(written: Site | None = None, array: Any = None) -> None:
     """Refuse the use of an array that was written, at the given line, under another name."""
     line = f" (line {written.line})" if written is not None else ""
-    label = sites.name_of(array) if array is not None else ""
+    label = name_of(array) if array is not None else ""
     other = sites.target(written)
     other = f"as {other}" if other and other != label else "under another name, or through a view"
     raise StagingError(
@@ -133,7 +134,7 @@ def spend(array: Any, by_rows: bool = False, in_region: bool = False) -> None:
 
 def _label(array: Any) -> str:
     """What the user calls an array that is being written."""
-    return sites.target(sites.where()) or sites.name_of(array) or "an array"
+    return sites.target(sites.where()) or name_of(array) or "an array"
 
 
 def _spend_one(array: Any) -> None:

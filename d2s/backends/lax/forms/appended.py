@@ -20,6 +20,7 @@ from d2s.backends.lax.forms import origins
 from d2s.backends.lax.forms.dtypes import NUMBERS, cast, type_of
 from d2s.backends.lax.forms.trees import Out, StackedRows, children, leaves, map_leaves
 from d2s.backends.lax.graph import scopes, sites
+from d2s.backends.lax.objects.names import name_of
 from d2s.backends.lax.private import dropped_if_unused
 from d2s.errors import StagingError
 
@@ -79,7 +80,7 @@ class NeedsLast(StagingError):
 
 
 def _refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
-    raise scopes.refuse(_refusal(sites.name_of(self) if isinstance(self, Recorder) else ""))
+    raise scopes.refuse(_refusal(name_of(self) if isinstance(self, Recorder) else ""))
 
 
 def _refusal(name: str = "") -> StagingError:

@@ -13,6 +13,7 @@ import threading
 from typing import Any
 
 from d2s.backends.lax.graph import sites
+from d2s.backends.lax.objects.names import name_of
 from d2s.errors import StagingError
 
 _Pair = tuple[Any, Any]
@@ -77,7 +78,7 @@ def refuse_change(owner: Any) -> None:
     gc.collect()  # what only waits to be collected sees nothing
     if not _has_another(owner):
         return
-    kind, name = type(owner).__name__, sites.name_of(owner)
+    kind, name = type(owner).__name__, name_of(owner)
     raise StagingError(
         f"{f'{name}, a {kind},' if name else f'a {kind}'} is changed that an earlier call has put "
         "into another place, or not, as a run-time value decided; what stands there is a copy and "

@@ -8,20 +8,18 @@ thread. Who reads or changes a field does so through the functions in `scopes`.
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from d2s.errors import Site
-
-if TYPE_CHECKING:
-    from d2s.backends.lax.graph.scopes import Scope
 
 
 class Construction(threading.local):
     """The graph that this thread is building; without scopes, it builds none."""
 
     def __init__(self) -> None:
-        #: the scopes of the regions around the code that runs now, the outermost first
-        self.scopes: list[Scope] = []
+        #: the scopes (`scopes.Scope`) of the regions around the code that runs now, the outermost
+        #: first
+        self.scopes: list[Any] = []
         #: the snapshots that belong to those regions and to whole static functions
         self.snapshots: list[Any] = []
         #: in how many bodies of staged loops the code is that runs now

@@ -83,9 +83,9 @@ def _filled(
     asked: set[str | None] = set()
     with suppress(ValueError):  # Python says what is wrong with a template
         asked.update(conversion for *_, conversion in string.Formatter().parse(template))
-    make = functools.partial(part or _Part, "a" if "a" in asked else "r")
+    make = functools.partial(part or _TextPart, "a" if "a" in asked else "r")
     if {"a", "r"} <= asked:
-        make = functools.partial(part or _Part, None)
+        make = functools.partial(part or _TextPart, None)
     letters = method(*map(make, args), **{key: make(value) for key, value in kwargs.items()})
     return texts.read(letters, scopes.root().quotes)
 
@@ -101,7 +101,7 @@ def _joined(join: Call, letters: str, parts: Any) -> Any:
     return texts.joined([piece for part in parts for piece in (letters, part)][1:])
 
 
-class _Part:
+class _TextPart:
     """A value in a template of `str.format`, which asks for attributes and items of it.
 
     It has no attributes of its own: a template may ask for any name. Python makes `!a` of `!r`, so
@@ -115,10 +115,10 @@ class _Part:
         _value.__set__(self, value)
 
     def __getattribute__(self, name: str) -> Any:
-        return _Part(_by_repr.__get__(self), classes.getattr_(_value.__get__(self), name))
+        return _TextPart(_by_repr.__get__(self), classes.getattr_(_value.__get__(self), name))
 
     def __getitem__(self, key: Any) -> Any:
-        return _Part(_by_repr.__get__(self), items(_value.__get__(self))[key])
+        return _TextPart(_by_repr.__get__(self), items(_value.__get__(self))[key])
 
     def __format__(self, spec: str) -> str:
         return _formatted(_value.__get__(self), "", spec)
@@ -136,7 +136,7 @@ class _Part:
         return shown
 
 
-_by_repr, _value = (vars(_Part)[name] for name in ("by_repr", "value"))
+_by_repr, _value = (vars(_TextPart)[name] for name in ("by_repr", "value"))
 
 
 class _Converted(str):
@@ -166,7 +166,7 @@ class _Parts:
         self._by_repr, self._mapping = by_repr, mapping
 
     def __getitem__(self, key: str) -> Any:
-        return _Part(self._by_repr, items(self._mapping)[key])
+        return _TextPart(self._by_repr, items(self._mapping)[key])
 
 
 def unbound(function: Any) -> Call | None:

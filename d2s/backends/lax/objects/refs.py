@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 
 from d2s.backends.lax.graph import scopes, sites
+from d2s.backends.lax.objects.names import name_of
 from d2s.errors import StagingError
 
 REF: Any = jax.Ref
@@ -66,7 +67,7 @@ class RefCopy:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or not hasattr(REF, name):
             raise AttributeError(f"'Ref' object has no attribute {name!r}")
-        ref = sites.name_of(self).strip("`")
+        ref = name_of(self).strip("`")
         what = f"`{ref}.{name}`, an attribute" if ref else f"`{name}`"
         raise refused(f"{what} of a jax.Ref, is asked for in a graph", "ref[...], its value")
 
@@ -104,7 +105,7 @@ def refuse_handed_on(function: Any, args: tuple[Any, ...]) -> None:
     """Code that is not converted would have to be JAX's, and knows only JAX's references."""
     if call_for(function) is None and any(type(arg) is RefCopy for arg in args):
         name = getattr(function, "__name__", type(function).__name__)
-        ref = next(filter(None, map(sites.name_of, args)), "")
+        ref = next(filter(None, map(name_of, args)), "")
         raise refused(
             f"{f'{ref}, a jax.Ref,' if ref else 'a jax.Ref'} is handed to {name}, which is not "
             "converted",

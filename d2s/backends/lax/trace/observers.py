@@ -6,6 +6,7 @@ from typing import Any
 
 from d2s.backends.lax.graph import sites
 from d2s.backends.lax.graph.scopes import Scope, method_change_of, scopes
+from d2s.backends.lax.objects.names import name_of
 from d2s.backends.lax.trace.snapshot import Snapshot
 from d2s.errors import Site, StagingError
 
@@ -19,7 +20,7 @@ def joined(replaced: list[Any], made: list[Any]) -> None:
     containers = [*replaced, *made]
     if not scopes() and containers:
         kind = type(containers[0]).__name__
-        name = next(filter(None, map(sites.name_of, containers)), "")
+        name = next(filter(None, map(name_of, containers)), "")
         raise StagingError(
             f"{f'the {kind} {name}' if name else f'a {kind}'}, which other names may have, too, is "
             "replaced or not as a run-time value decides; outside a static function nobody could "
