@@ -11,6 +11,7 @@ from d2s.backends.lax.forms.appended import Recorder
 from d2s.backends.lax.forms.dtypes import Type, cast
 from d2s.backends.lax.forms.trees import Filler, Known, Leaf, boxes_in
 from d2s.backends.lax.graph import scopes, sites
+from d2s.backends.lax.objects.names import name_of
 from d2s.backends.lax.objects.slots import WHOLE, Slot
 from d2s.backends.lax.regions.regions import Handed
 from d2s.backends.lax.trace.boxes import Taking, build
@@ -56,6 +57,13 @@ class Last(Slot):
         """After the loop the list has it."""
 
 
+class _NamedRecorder(Recorder):
+    """A recorder that finds out what the program calls the list that it stands for."""
+
+    def called(self) -> str:
+        return name_of(self)
+
+
 class Trip(Handed):
     """One run of the body on abstract values."""
 
@@ -81,7 +89,7 @@ class Trip(Handed):
     def run(self, *inputs: Any) -> Trip:
         count = len(self._state)
         self._memo = {}
-        self._recorders = [Recorder(owner, inputs[0], count) for owner, count in self._grown]
+        self._recorders = [_NamedRecorder(owner, inputs[0], count) for owner, count in self._grown]
         self._memo |= {id(r.owner): r for r in self._recorders}
         values = given(self._plan, self._holes, inputs[self._extra :], self._memo)
         for slot, value in zip(self._shared, values[count:], strict=True):

@@ -20,7 +20,6 @@ from d2s.backends.lax.forms import origins
 from d2s.backends.lax.forms.dtypes import NUMBERS, cast, type_of
 from d2s.backends.lax.forms.trees import Out, StackedRows, children, leaves, map_leaves
 from d2s.backends.lax.graph import scopes, sites
-from d2s.backends.lax.objects.names import name_of
 from d2s.backends.lax.private import dropped_if_unused
 from d2s.errors import StagingError
 
@@ -36,6 +35,10 @@ class Recorder(list[Any]):
         self.last: list[Any] = []
         self._position, self._per_trip = position, per_trip
         self._is_measured = False
+
+    def called(self) -> str:
+        """What the program calls this list, for errors; empty where that is not known."""
+        return ""
 
     def is_only_appended_to(self) -> bool:
         """Whether nobody wrote into it past its methods, and it got what every trip gives it."""
@@ -80,7 +83,7 @@ class NeedsLast(StagingError):
 
 
 def _refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
-    raise scopes.refuse(_refusal(name_of(self) if isinstance(self, Recorder) else ""))
+    raise scopes.refuse(_refusal(self.called() if isinstance(self, Recorder) else ""))
 
 
 def _refusal(name: str = "") -> StagingError:

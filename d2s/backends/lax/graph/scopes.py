@@ -192,7 +192,8 @@ def count_questions() -> int:
 
 def root() -> Scope:
     """The scope of the whole function that is being traced."""
-    return construction.scopes[0]
+    first: Scope = construction.scopes[0]
+    return first
 
 
 def snapshots() -> list[Any]:
