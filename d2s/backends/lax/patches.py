@@ -17,7 +17,7 @@ import numpy as np
 
 from d2s.backends.lax.arrays import constants
 from d2s.backends.lax.graph import scopes
-from d2s.backends.lax.jaxprs.bounded import asking
+from d2s.backends.lax.jaxprs.bounded import absent_lanes
 from d2s.backends.lax.library import items
 from d2s.backends.lax.objects import refs
 from d2s.backends.lax.private import SymbolicDimension
@@ -57,7 +57,7 @@ def install() -> None:
         key: Any = type(grid)
         key.__getitem__ = _known_key(key.__getitem__)
     constants.install()
-    asking.install()
+    absent_lanes.install()
     # a reference that the graph has no copy of is not read and written behind its back
     for name in ("__getitem__", "__setitem__"):
         setattr(refs.REF, name, _not_in_a_graph(getattr(refs.REF, name)))
