@@ -31,7 +31,7 @@ from jax.interpreters import batching
 from d2s.backends.lax import private
 from d2s.backends.lax.arrays import constants
 from d2s.backends.lax.graph import scopes
-from d2s.backends.lax.jaxprs.bounded import asking
+from d2s.backends.lax.jaxprs.bounded import absent_lanes
 from d2s.backends.lax.library import augmented, items
 from d2s.backends.lax.objects import nnx, refs
 from d2s.backends.lax.saving import named_sizes
@@ -111,7 +111,7 @@ def _changes() -> Iterator[tuple[Any, Any, Any]]:
     # a reference that the graph has no copy of is not read and written behind its back
     for name in ("__getitem__", "__setitem__"):
         yield refs.REF, name, _not_in_a_graph(getattr(refs.REF, name))
-    for primitive, rule in asking.BATCHERS.items():
+    for primitive, rule in absent_lanes.BATCHERS.items():
         yield batching.fancy_primitive_batchers, primitive, rule
 
 

@@ -3,15 +3,20 @@
     while test(state) and trips < limit:
         state = body(state)
 
-`lax.while_loop` has no reverse mode because the number of trips is not known; with a bound, what
-the way back needs has a place. The primitive below is a `while` that also reads and writes rows of
-stacked arrays, as `lax.scan` does, and can run a given number of trips:
+`lax.while_loop` has no reverse mode because the number of trips is not known: there is no size for
+the arrays that hold what the way back needs of each trip. With a bound there is. The primitive
+`loop_p` is a `while` that also reads and writes rows of stacked arrays, as `lax.scan` does, and can
+run a given number of trips:
 
     carry, row of ys = body(consts, carry, row of xs)
 
 Its derivative is a loop of the same kind, its linear part is one that counts trips and reads what
 the first one wrote, and the transpose of that reads the rows from the last to the first.
 Where nobody differentiates, it is `lax.while_loop` and nothing else.
+
+Read `loop` first (the layout of its operands), then `derivatives` and `split` (gradients), `lanes`
+and `absent_lanes` (`vmap`). `checkpointed` is the loop without a bound, `one_way` the one without a
+gradient.
 """
 
 from __future__ import annotations
@@ -62,7 +67,7 @@ def bounded_while(
 
 
 class Graphs(NamedTuple):
-    """A loop as graphs: what they close over are operands."""
+    """The test and the body of a loop as graphs; values that they close over became operands."""
 
     test: Any
     tests: list[Any]

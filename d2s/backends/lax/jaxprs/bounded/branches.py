@@ -1,8 +1,9 @@
-"""What a branch in the body keeps for the way back, where it is only handed through the branch.
+"""Values that a branch in the body only hands through to the way back.
 
-A `cond` gives one result for what any of its sides keeps. Weights that one side multiplies with
-come out of it in each trip, though no trip changes them; they would be copied trip by trip.
-Behind the branch they are what they were before it.
+A `cond` in the body has one more result for each value that one of its sides keeps for the way
+back. The weights in ``y = w @ y if p else y`` are such a value: they would come out of the branch,
+and be copied, in each trip, though no trip changes them. Behind the branch they are what they were
+before it, so the way back can read them from there.
 """
 
 from __future__ import annotations

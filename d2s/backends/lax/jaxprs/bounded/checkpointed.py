@@ -1,9 +1,15 @@
 """Reverse mode of a loop without a bound: some states are kept, the others are computed again.
 
-The run keeps at most `count` states, evenly apart; when there is no place left, every second one is
-dropped. The way back goes from the last of them to the first: it runs the trips behind one again,
+The run keeps at most `count` states, evenly apart; when there is no room left, every second one is
+dropped. With ``count = 4`` the states before these trips are kept ::
+
+    after 4 trips   0  1  2  3
+    after 8 trips   0  2  4  6
+    after 9 trips   0  4  8
+
+The way back goes from the last kept state to the first: it runs the trips after that state again,
 keeps at most `count` states of those, and goes back through them trip by trip. So memory does not
-depend on the trips, and up to ``count ** 2`` trips each is computed twice.
+depend on the number of trips, and up to ``count ** 2`` trips each is computed twice.
 """
 
 from __future__ import annotations
@@ -100,7 +106,7 @@ class _TripAndBack:
 def _back(
     trip: _TripAndBack, start: State, length: Any, count: int, sums: State, cts: State
 ) -> Any:
-    """Back through so many trips from a state on, of which some states are kept."""
+    """The way back through `length` trips from a state on; some states between are kept."""
     apart = (length + count - 1) // count
 
     def again(at: Any, state: Any) -> Any:
@@ -121,13 +127,13 @@ def _back(
 
 
 def _thinned(kept: State, apart: Any) -> tuple[State, Any]:
-    """Every second state, in the first half of the room."""
+    """Every second state, moved to the first half of the room; they are twice as far apart."""
     half = [jnp.concatenate([k[:-1:2], jnp.zeros_like(k[: (len(k) + 1) // 2])]) for k in kept]
     return half, apart * 2
 
 
 def _room(values: Sequence[Any], count: int) -> State:
-    """For so many states, and one that nobody reads."""
+    """Room for so many states, and for one more, where those are written that nobody keeps."""
     return [jnp.zeros((count + 1, *v.shape), v.dtype) for v in map(jnp.asarray, values)]
 
 

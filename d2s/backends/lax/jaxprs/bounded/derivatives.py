@@ -1,4 +1,8 @@
-"""Forward mode: a loop over values and tangents. Reverse mode: rows from the last to the first."""
+"""Derivatives of the loop: forward mode, and the transpose that reverse mode needs.
+
+Forward mode is a loop over values and tangents at once. Reverse mode splits that loop (`split`) and
+transposes the part that is linear in the tangents.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +23,14 @@ from d2s.errors import StagingError
 def _jvp(
     primals: Sequence[Any], tangents: Sequence[Any], *, test: Any, body: Any, form: Form
 ) -> tuple[list[Any], list[Any]]:
+    """Forward mode: one loop over the values and those tangents that are not zero.
+
+        operands  = [count?] [tests] [consts, d_consts] [carry, d_carry] [xs, d_xs]
+        results   = [carry, d_carry] [ys, d_ys] [trips?]
+
+    Which parts of the carry have a tangent is a fixed point: a trip may give one to a part that
+    began without.
+    """
     values = Operands.of(primals, test, form)
     moving = Operands.of(list(map(_moves, tangents)), test, form)
     carry = moving.carry
@@ -72,78 +84,106 @@ def _jvp(
 
 
 def _moves(tangent: Any) -> bool:
+    """Whether a tangent is there: it is no symbolic zero, and not that of an integer."""
     return not isinstance(tangent, ad.Zero) and jax.typeof(tangent).dtype != jax.dtypes.float0
 
 
 def _transpose(cts: Sequence[Any], *args: Any, test: Any, body: Any, form: Form) -> list[Any]:
+    """The way back through a loop whose body is linear in some of its inputs.
+
+        operands of the loop     = [count] [consts] [carry] [xs]          the carry is all linear
+        operands of the way back = [count] [known consts] [sums] [cotangents of the carry]
+                                   [known xs] [cotangents of ys]
+        its results              = [sums] [cotangents of the carry] [cotangents of the linear xs]
+
+    It makes as many trips, with rows from the last to the first. Invariant: before the way back
+    through trip k, the carry has the cotangents of what trip k left, and the sums what the linear
+    consts got from all trips after it.
+
+    For ``carry = a * w + carry`` (`a` a row of xs, `w` linear) a trip back is ``sum += a * ct``.
+    """
     if test is not None:
-        raise StagingError(
-            "the gradient of a loop needs a bound on its trips, and this loop has none",
-            code="D2S043",
-            site=form.site,
-            fix="max_iterations=... for to_static or in a d2s.options block, or a `for` over a "
-            "range whose length is a constant (static_argnames) and that is left early; where no "
-            "bound is known, with d2s.options(checkpoints=100): around the loop",
-        )
+        raise _no_bound(form)
     given = Operands.of(args, test, form)
     linear = Operands(*([ad.is_undefined_primal(v) for v in group] for group in given))
-    consts, xs = others(linear.consts, given.consts), others(linear.xs, given.xs)
-    carried = [ad.instantiate_zeros(ct) for ct in cts[: form.carry]]
     stacks = cts[form.carry :]
-    has_stack = [not isinstance(ct, ad.Zero) for ct in stacks]
-    ins = Operands.of(body.in_avals, True, form._replace(tests=0))
-    sums = chosen(linear.consts, ins.consts)
-    rows_out = chosen(linear.xs, ins.xs)
-    function = jaxpr_as_fun(body)
-    inner = Form(0, len(consts), len(sums) + form.carry, form.limit, False)
+    back = _WayBack(linear, [not isinstance(ct, ad.Zero) for ct in stacks], body, form)
+    outs = loop_p.bind(
+        *given.number,
+        *others(linear.consts, given.consts),
+        *(jnp.zeros(a.shape, a.dtype) for a in back.sums),
+        *(ad.instantiate_zeros(ct) for ct in cts[: form.carry]),
+        *others(linear.xs, given.xs),
+        *chosen(back.has_stack, stacks),
+        test=None,
+        body=graph(back.step, back.avals()),
+        form=back.form._replace(reverse=not form.reverse),
+    )
+    count = len(back.sums)
+    d_consts, d_carry, d_xs = outs[:count], outs[count:][: form.carry], outs[count + form.carry :]
+    return [
+        None,
+        *merged(linear.consts, d_consts, [None] * linear.consts.count(False)),
+        *(ct if is_linear else None for is_linear, ct in zip(linear.carry, d_carry, strict=True)),
+        *merged(linear.xs, d_xs, [None] * linear.xs.count(False)),
+    ]
 
-    def step(*inputs: Any) -> list[Any]:
-        _, _, consts, carry, xs = Operands.of(inputs, True, inner)
-        totals, cts = carry[: len(sums)], carry[len(sums) :]
-        known, ct_rows = xs[: len(xs) - sum(has_stack)], xs[len(xs) - sum(has_stack) :]
+
+class _WayBack:
+    """One trip back: `linear` says which operands are, `has_stack` which ys have cotangents."""
+
+    def __init__(self, linear: Operands, has_stack: list[bool], body: Any, form: Form) -> None:
+        self._linear, self.has_stack, self._loop = linear, has_stack, form
+        self._function = jaxpr_as_fun(body)
+        self._ins = Operands.of(body.in_avals, True, form._replace(tests=0))
+        self._rows = rows(body, form)
+        #: types of the linear consts, whose cotangents are summed up trip by trip
+        self.sums = chosen(linear.consts, self._ins.consts)
+        known = linear.consts.count(False)
+        self.form = Form(0, known, len(self.sums) + form.carry, form.limit, False)
+
+    def avals(self) -> list[Any]:
+        """Types of the inputs of `step`."""
+        return [
+            *others(self._linear.consts, self._ins.consts),
+            *self.sums,
+            *self._ins.carry,
+            *others(self._linear.xs, self._ins.xs),
+            *chosen(self.has_stack, self._rows),
+        ]
+
+    def step(self, *inputs: Any) -> list[Any]:
+        linear, ins, count = self._linear, self._ins, len(self.sums)
+        _, _, consts, carry, xs = Operands.of(inputs, True, self.form)
+        totals, cts = carry[:count], carry[count:]
+        known, ct_rows = xs[: linear.xs.count(False)], xs[linear.xs.count(False) :]
 
         def applied(*tangents: Any) -> list[Any]:
-            d_form = Form(0, len(sums), form.carry, 0)
+            d_form = Form(0, count, self._loop.carry, 0)
             _, _, d_consts, d_carry, d_xs = Operands.of(tangents, True, d_form)
-            outs = function(
+            outs = self._function(
                 *merged(linear.consts, d_consts, consts),
                 *d_carry,
                 *merged(linear.xs, d_xs, known),
             )
-            return [*outs[: form.carry], *chosen(has_stack, outs[form.carry :])]
+            return [*outs[: self._loop.carry], *chosen(self.has_stack, outs[self._loop.carry :])]
 
-        kinds = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in (*sums, *ins.carry, *rows_out)]
+        types = (*self.sums, *ins.carry, *chosen(linear.xs, ins.xs))
+        kinds = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in types]
         back = jax.linear_transpose(applied, *kinds)([*cts, *ct_rows])
-        d_consts, d_rest = back[: len(sums)], back[len(sums) :]
+        d_consts, d_rest = back[:count], back[count:]
         return [*(t + d for t, d in zip(totals, d_consts, strict=True)), *d_rest]
 
-    ct_stacks = chosen(has_stack, stacks)
-    avals = [
-        *others(linear.consts, ins.consts),
-        *sums,
-        *ins.carry,
-        *others(linear.xs, ins.xs),
-        *chosen(has_stack, rows(body, form)),
-    ]
-    outs = loop_p.bind(
-        *given.number,
-        *consts,
-        *(jnp.zeros(a.shape, a.dtype) for a in sums),
-        *carried,
-        *xs,
-        *ct_stacks,
-        test=None,
-        body=graph(step, avals),
-        form=inner._replace(reverse=not form.reverse),
+
+def _no_bound(form: Form) -> StagingError:
+    return StagingError(
+        "the gradient of a loop needs a bound on its trips, and this loop has none",
+        code="D2S043",
+        site=form.site,
+        fix="max_iterations=... for to_static or in a d2s.options block, or a `for` over a "
+        "range whose length is a constant (static_argnames) and that is left early; where no "
+        "bound is known, with d2s.options(checkpoints=100): around the loop",
     )
-    d_consts, outs = outs[: len(sums)], outs[len(sums) :]
-    d_carry, d_xs = outs[: form.carry], outs[form.carry :]
-    return [
-        None,
-        *merged(linear.consts, d_consts, [None] * len(consts)),
-        *(ct if is_linear else None for is_linear, ct in zip(linear.carry, d_carry, strict=True)),
-        *merged(linear.xs, d_xs, [None] * len(xs)),
-    ]
 
 
 ad.primitive_jvps[loop_p] = _jvp

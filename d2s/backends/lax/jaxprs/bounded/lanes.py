@@ -1,4 +1,9 @@
-"""`vmap`: lanes stop on their own."""
+"""`vmap` of the loop: one loop for all lanes, in which each lane stops on its own.
+
+Where the number of trips differs between lanes, the loop goes on while any of them does, and a lane
+that is done keeps its values. With a count, a lane is on while ``at < count``; with a test, the
+flag of each lane is part of the carry (`Form.masked`).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,7 @@ import jax.numpy as jnp
 from jax.extend.core import jaxpr_as_fun
 from jax.interpreters import batching
 
-from d2s.backends.lax.jaxprs.bounded.asking import with_flag
+from d2s.backends.lax.jaxprs.bounded.absent_lanes import with_flag
 from d2s.backends.lax.jaxprs.bounded.flags import either
 from d2s.backends.lax.jaxprs.bounded.loop import (
     Form,
@@ -28,6 +33,7 @@ from d2s.backends.lax.private import batch_jaxpr
 def _batch(
     axis: Any, args: Sequence[Any], dims: Sequence[Any], *, test: Any, body: Any, form: Form
 ) -> tuple[list[Any], list[Any]]:
+    """Which parts of the carry have lanes is a fixed point; if the test has, all of them do."""
     if form.masked:
         return _batch_masked(axis, args, dims, test, body, form)
     batched = Operands.of([d is not None for d in dims], test, form)
@@ -49,7 +55,7 @@ def _batch(
     if by_itself:
         carry = [True] * form.carry
         flags = [True, *batched.consts, *carry, *batched.xs]
-        asked = with_flag(body)  # loops inside ask whether the lane is still on
+        asked = with_flag(body)  # loops inside make no trips in lanes that are done
         lanes, out = batch_jaxpr(asked, axis, flags, [*carry, *out[form.carry :]])
         if test is not None:
             tested, _ = batch_jaxpr(test, axis, [*batched.tests, *carry], True)
@@ -144,7 +150,7 @@ def _tested_lanes(values: Operands, tested: Any, lanes: Any, form: Form) -> list
 def _batch_masked(
     axis: Any, args: Sequence[Any], dims: Sequence[Any], test: Any, body: Any, form: Form
 ) -> tuple[list[Any], list[Any]]:
-    """Lanes of lanes: the inner ones become part of the body."""
+    """`vmap` of a loop that has lanes already: the flags of those become part of the body."""
 
     def whole(*args: Any) -> list[Any]:
         operands, inner, shape = unmasked(args, test, body, form, [True] * form.carry)

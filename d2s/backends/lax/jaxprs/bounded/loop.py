@@ -18,26 +18,30 @@ COUNT = ShapedArray((), jnp.dtype("int32"))
 
 
 class Form(NamedTuple):
-    """How the operands are laid out: a count if there is no test, tests, consts, carry, xs.
+    """How many operands of each kind there are, and what kind of loop it is.
 
-    Results are the carry, ys, and the number of trips if it is asked for.
+    operands       = [count if there is no test] [tests] [consts] [carry] [xs]
+    inputs of test = [tests] [carry]
+    inputs of body = [consts] [carry] [row of each of xs]
+    its outputs    = [carry] [row of each of ys]
+    results        = [carry] [ys] [trips?]
     """
 
-    #: operands of the test alone, of the body alone, and what a trip changes
+    #: how many operands the test alone reads, the body alone reads, and a trip changes
     tests: int
     consts: int
     carry: int
-    #: None where nobody knows one; there is no reverse mode then
+    #: the most trips that there can be; None where no bound is known: no reverse mode then
     limit: int | None
-    #: the test alone does not keep the limit
+    #: whether the loop has to count trips to keep the limit; otherwise its test does
     checked: bool = True
-    #: the number of trips is a result
+    #: whether the number of trips is a result
     trips: bool = False
-    #: rows from the last to the first
+    #: whether rows are read and written from the last to the first
     reverse: bool = False
-    #: the first of the carry is a flag for each lane; lanes that are off keep all their values
+    #: whether the first of the carry is a flag for each lane; lanes that are off keep their values
     masked: bool = False
-    #: the user's line
+    #: the line of the user's that the loop stands in
     site: Site | None = None
 
     def __str__(self) -> str:
@@ -47,6 +51,8 @@ class Form(NamedTuple):
 
 
 class Operands(NamedTuple):
+    """Operands of the loop, or what is known of each of them, by kind."""
+
     number: list[Any]
     tests: list[Any]
     consts: list[Any]

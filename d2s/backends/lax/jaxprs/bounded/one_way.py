@@ -1,7 +1,8 @@
-"""A loop of JAX's own has no way back: reverse mode of it is an error that says what to write.
+"""Loops without reverse mode raise an error of d2s's there, which says what to write.
 
-Loops that do something on the host, as `print` does, cannot be ours. What they give is marked by an
-operation that does nothing; the way back meets it before it meets the loop.
+A loop that does something on the host, as `print` does, is JAX's own and not the primitive of this
+package. Its results go through an operation that does nothing but raise in reverse mode, which
+comes to it before it comes to the loop.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ one_way_p = Primitive("one_way")
 
 
 def one_way(values: Sequence[Any], site: Site) -> list[Any]:
-    """What a loop gives; where it could have a gradient, with the mark."""
+    """The results of a loop; those that could have a gradient go through the operation."""
     return [
         one_way_p.bind(value, site=site)
         if jnp.issubdtype(jax.typeof(value).dtype, jnp.inexact)

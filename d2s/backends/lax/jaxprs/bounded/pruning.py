@@ -1,4 +1,4 @@
-"""Without what nobody reads."""
+"""Dead code: the loop without the parts of its carry and the rows that nobody reads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from d2s.backends.lax.jaxprs.bounded.loop import Operands, loop_p, rows
 
 def _prune(used: Sequence[bool], *rest: Any) -> tuple[Flags, Any]:
     """Without the parts of the carry and the rows that no result needs."""
-    equation = rest[-1]  # newer versions of jax tell more before it
+    equation = rest[-1]  # some versions of JAX pass more arguments before the equation
     test, body, form = (equation.params[name] for name in ("test", "body", "form"))
     if not any(used):
         return [False] * len(equation.invars), None

@@ -1,9 +1,14 @@
-"""Linearisation: what no tangent changes runs first, and leaves what they need."""
+"""Linearisation: a loop in two, what is known runs now, and what is not waits.
+
+For a gradient JAX runs a function on its values and stages what its tangents do, which are not
+known yet. The body of a loop is split in the same way: a loop over the values runs, and keeps what
+the tangents need of each trip (the residuals); a loop over the tangents reads that.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 from jax.extend.core import ClosedJaxpr, Literal, Var, new_jaxpr_eqn
@@ -60,14 +65,22 @@ class _Split:
 
 
 def _partial_eval(trace: Any, *tracers: Any, test: Any, body: Any, form: Form) -> list[Any]:
+    """Run what is known now; stage a loop for the rest, which reads what the first one kept.
+
+        operands        = [count?] [tests] [consts] [carry] [xs]       some known, some not
+        the known loop  = [count?] [tests] [consts] [carry] [xs]       of the known ones; runs now
+        its tape        = what the rest needs of each trip             fixed values, and stacks
+        the other loop  = [count] [fixed] [consts] [carry] [stacks] [xs]   of the unknown ones
+
+    Invariant: the number of trips is known now, so the other loop counts and has no test. Where it
+    is not known, the whole loop waits.
+
+    For ``while i < n: y = y * f(i); i += 1`` with an unknown tangent of `y`, the known loop
+    computes `i`, `y` and the factors ``f(i)``, one for each trip; the other multiplies by them.
+    """
+    if form.masked and not all(t.is_known() for t in tracers):
+        tracers, body, form = _with_flags_in_body(trace, tracers, test, body, form)
     unknown = [not t.is_known() for t in tracers]
-    if form.masked and any(unknown):
-        carry = Operands.of(tracers, test, form).carry
-        safe = [t.is_known() for t in carry]
-        known = [t.pval.get_known() if t.is_known() else t for t in tracers]
-        args, body, form = unmasked(known, test, body, form, safe)
-        tracers = tuple(trace.to_jaxpr_tracer(arg) for arg in args)
-        unknown = [not t.is_known() for t in tracers]
     split = _Split(Operands.of(unknown, test, form), test, body, form)
     if not any(unknown) or not split.counts:
         params = {"test": test, "body": body, "form": form}
@@ -78,17 +91,46 @@ def _partial_eval(trace: Any, *tracers: Any, test: Any, body: Any, form: Form) -
         return _run_twice(trace, split, tracers, now, test, body, form)
     now = Operands(*([t.pval.get_known() for t in group] for group in now))
     first = split.form(now, form, trips=test is not None)
-    results, fixed, taped = _run_known(split, now, first)
+    results, tape = _run_known(split, now, first)
     count = [results.pop()] if first.trips else now.number
-    trips = count if form.trips else []
+    waits = _stage_unknown(trace, split, later, count, tape, form)
+    carried, stacks = results[: first.carry], results[first.carry :]
+    return [
+        *merged(split.carry, waits[: len(later.carry)], carried),
+        *merged(split.ys, waits[len(later.carry) :], stacks),
+        *(count if form.trips else []),
+    ]
 
-    # residuals come first in the graph of what waits
+
+def _with_flags_in_body(
+    trace: Any, tracers: Sequence[Any], test: Any, body: Any, form: Form
+) -> tuple[tuple[Any, ...], Any, Form]:
+    """The loop of many lanes with their flags in its body, before it is split."""
+    safe = [t.is_known() for t in Operands.of(tracers, test, form).carry]
+    known = [t.pval.get_known() if t.is_known() else t for t in tracers]
+    args, body, form = unmasked(known, test, body, form, safe)
+    return tuple(trace.to_jaxpr_tracer(arg) for arg in args), body, form
+
+
+class _Tape(NamedTuple):
+    """What the loop that runs now leaves for the one that waits: the residuals of its trips."""
+
+    #: for each residual its value, if no trip changes it, or None
+    fixed: list[Any]
+    #: for each of the others its values, a row for each trip
+    stacks: list[Any]
+
+
+def _stage_unknown(
+    trace: Any, split: _Split, later: Operands, count: list[Any], tape: _Tape, form: Form
+) -> list[Any]:
+    """The loop over what is not known; its body has the inputs [residuals] [unknown ones]."""
     waiting = split.later.jaxpr.invars
     inner = form._replace(
         tests=0, consts=len(later.consts), carry=len(later.carry), trips=False, checked=False
     )
     ins = Operands.of(waiting[split.residuals :], True, inner)
-    is_fixed = [value is not None for value in fixed]
+    is_fixed = [value is not None for value in tape.fixed]
     residuals = waiting[: split.residuals]
     last = laid_out(
         split.later,
@@ -103,10 +145,10 @@ def _partial_eval(trace: Any, *tracers: Any, test: Any, body: Any, form: Form) -
     )
     operands = [
         *count,
-        *(value for value in fixed if value is not None),
+        *(value for value in tape.fixed if value is not None),
         *later.consts,
         *(trace.instantiate_const(t) for t in later.carry),
-        *taped,
+        *tape.stacks,
         *later.xs,
     ]
     params = {
@@ -114,80 +156,80 @@ def _partial_eval(trace: Any, *tracers: Any, test: Any, body: Any, form: Form) -
         "body": last,
         "form": inner._replace(consts=inner.consts + sum(is_fixed)),
     }
-    waits = trace.default_process_primitive(
-        loop_p, [trace.to_jaxpr_tracer(o) for o in operands], params
-    )
-    carried, stacks = results[: first.carry], results[first.carry :]
-    return [
-        *merged(split.carry, waits[: inner.carry], carried),
-        *merged(split.ys, waits[inner.carry :], stacks),
-        *trips,
-    ]
+    tracers = [trace.to_jaxpr_tracer(operand) for operand in operands]
+    waits: list[Any] = trace.default_process_primitive(loop_p, tracers, params)
+    return waits
 
 
-def _run_known(split: _Split, now: Operands, form: Form) -> tuple[list[Any], list[Any], list[Any]]:
-    """Run what is known. Its results; for each residual its value, if no trip changes it, or None;
-    the stacks of the others.
+def _run_known(split: _Split, now: Operands, form: Form) -> tuple[list[Any], _Tape]:
+    """Run what is known; its results, and the tape.
+
+        outputs of the known body  = [carry] [rows of ys] [residuals]
+        outputs of the body run    = [carry] [rows of ys] [extra]
+        results of the loop        = [carry] [ys] [stacks of extra] [trips?]
+
+    Only some residuals need a stack: one that no trip changes is computed once, one that is a row
+    of xs is there already, one that is a row of ys is a result in any case. `extra` are the rest.
     """
     jaxpr = split.known.jaxpr
-    consts = jaxpr.invars[: form.consts]
     own = len(jaxpr.outvars) - split.residuals
-    later = split.later.jaxpr
-    residuals = [
-        through_branches(jaxpr, kept, later, read)
-        for kept, read in zip(jaxpr.outvars[own:], later.invars, strict=False)
-    ]
-    changing: set[Any] = set(jaxpr.invars[form.consts :])
-    for equation in jaxpr.eqns:
-        if any(isinstance(v, Var) and v in changing for v in equation.invars):
-            changing.update(equation.outvars)
-    is_fixed = [isinstance(v, Literal) or v not in changing for v in residuals]
-    outside, _ = pe.dce_jaxpr(
-        jaxpr.replace(
-            invars=[*jaxpr.constvars, *consts],
-            constvars=[],
-            outvars=chosen(is_fixed, residuals),
-            debug_info=jaxpr.debug_info.with_unknown_names(),
-        ),
-        True,
-        True,
-    )
-    fixed = jax.core.eval_jaxpr(outside, (), *split.known.consts, *now.consts)
+    residuals = _residuals(split)
+    is_fixed = _unchanged(jaxpr, form, residuals)
+    consts = jaxpr.invars[: form.consts]
+    outside = _part(jaxpr, consts, chosen(is_fixed, residuals))
+    fixed = iter(jax.core.eval_jaxpr(outside, (), *split.known.consts, *now.consts))
 
-    # a row of xs needs no copy, and what is a result already needs no second one
     places: dict[Any, int] = {}
     for n, var in enumerate(jaxpr.outvars[form.carry : own]):
         places.setdefault(var, n) if isinstance(var, Var) else None
     rows_in = dict(zip(jaxpr.invars[form.consts + form.carry :], now.xs, strict=True))
+    changing = others(is_fixed, residuals)
     extra: list[Any] = []
-    for var in others(is_fixed, residuals):
+    for var in changing:
         if var not in rows_in and var not in places:
             places[var] = own - form.carry + len(extra)
             extra.append(var)
-    inside, _ = pe.dce_jaxpr(
-        jaxpr.replace(
-            invars=[*jaxpr.constvars, *jaxpr.invars],
-            constvars=[],
-            outvars=[*jaxpr.outvars[:own], *extra],
-            debug_info=jaxpr.debug_info.with_unknown_names(),
-        ),
-        True,
-        True,
-    )
+
     constants = list(split.known.consts)
     operands = now._replace(consts=[*constants, *now.consts])
+    inside = ClosedJaxpr(_part(jaxpr, jaxpr.invars, [*jaxpr.outvars[:own], *extra]), [])
     form = form._replace(consts=form.consts + len(constants))
-    results = list(
-        loop_p.bind(*operands.all(), test=split.test, body=ClosedJaxpr(inside, []), form=form)
-    )
-    stacks = results[form.carry : form.carry + own - form.carry + len(extra)]
-    taped = [
-        rows_in[var] if var in rows_in else stacks[places[var]]
-        for var in others(is_fixed, residuals)
-    ]
+    results = list(loop_p.bind(*operands.all(), test=split.test, body=inside, form=form))
+    stacks = results[form.carry : own + len(extra)]
+    taped = [rows_in[v] if v in rows_in else stacks[places[v]] for v in changing]
     del results[own : own + len(extra)]
-    values = iter(fixed)
-    return results, [next(values) if flag else None for flag in is_fixed], taped
+    return results, _Tape([next(fixed) if flag else None for flag in is_fixed], taped)
+
+
+def _residuals(split: _Split) -> list[Any]:
+    """The variables of the known body that the other one reads, weights not through branches."""
+    jaxpr, later = split.known.jaxpr, split.later.jaxpr
+    own = len(jaxpr.outvars) - split.residuals
+    return [
+        through_branches(jaxpr, kept, later, read)
+        for kept, read in zip(jaxpr.outvars[own:], later.invars, strict=False)
+    ]
+
+
+def _unchanged(jaxpr: Any, form: Form, variables: Sequence[Any]) -> list[bool]:
+    """Which variables of a body have the same value in every trip: they come from consts alone."""
+    changing: set[Any] = set(jaxpr.invars[form.consts :])
+    for equation in jaxpr.eqns:
+        if any(isinstance(v, Var) and v in changing for v in equation.invars):
+            changing.update(equation.outvars)
+    return [isinstance(v, Literal) or v not in changing for v in variables]
+
+
+def _part(jaxpr: Any, invars: Sequence[Any], outvars: Sequence[Any]) -> Any:
+    """What some outputs of a graph need, with its constants as the first inputs."""
+    whole = jaxpr.replace(
+        invars=[*jaxpr.constvars, *invars],
+        constvars=[],
+        outvars=list(outvars),
+        debug_info=jaxpr.debug_info.with_unknown_names(),
+    )
+    smaller, _ = pe.dce_jaxpr(whole, True, True)
+    return smaller
 
 
 def _run_twice(

@@ -1,12 +1,18 @@
-"""Under `vmap` a loop asks its lane whether it is there at all.
+"""Under `vmap`, loops make no trips in lanes that plain Python would not have sent into them.
 
-JAX turns a branch that differs between lanes into a choice behind both sides: each side runs for
-all lanes, also for those that do not take it, and a loop in it may never end for these. In the same
-way the body of a loop runs on for lanes that are done, and a loop inside of it may never end on
-the values they were left with. So a loop inside gets a flag, and makes no trip in lanes that
-are not there.
+Under `vmap`, JAX makes of a branch that differs between lanes both sides and a selection: each side
+runs for all lanes, also for those that do not take it. A loop in it may never end there::
 
-The graphs are changed when lanes differ and not before: what nobody maps stays as it is.
+    if x > 0:                    In a lane with ``x = -1`` the test stays true forever, and with it
+        while x != 1:            the loop of all lanes runs forever.
+            x = x // 2
+
+In the same way the body of a loop runs on for lanes that are done, and a loop inside of it may
+never end on the values they were left with. Such lanes are called *absent*. A graph gets a flag for
+each lane as its first input, which says whether the lane is present, and the loops in the graph ask
+it in their tests.
+
+The graphs are changed when lanes differ and not before: a graph that nobody maps stays as it is.
 """
 
 from __future__ import annotations
@@ -29,12 +35,13 @@ from d2s.backends.lax.private import UNSPECIFIED, JaxprInputEffect, batch_jaxpr
 
 _FLAG = ShapedArray((), jnp.dtype(bool))
 
-#: whether a lane is there and its loop goes on: the flag of the lane, and the test of the loop
+#: ``present and go_on``: the flag of the lane, and the test of the loop. It is an operation of its
+#: own because `vmap` has to know which of the two is which.
 asks_p = Primitive("asks")
 
 
 def _batch_question(args: Sequence[Any], dims: Sequence[Any]) -> tuple[Any, Any]:
-    """A loop that goes on for all lanes alike goes on while any of them is there."""
+    """A test that is the same for all lanes goes on while any of them is present."""
     (on, go), (flags, goes) = args, dims
     if goes is None:
         return asks_p.bind(jnp.any(on, axis=flags), go), None
@@ -62,17 +69,8 @@ ad.primitive_jvps[asks_p] = _derivative
 
 
 @lru_cache(maxsize=1024)
-def asking(closed: Any) -> Any:
-    """The graph with a flag as its first input: no loop in it makes a trip where that is off.
-
-    None where it has no loop.
-    """
-    return with_flag(closed) if _has_loop(closed.jaxpr) else None
-
-
-@lru_cache(maxsize=1024)
 def with_flag(closed: Any) -> Any:
-    """The same, also where it has none."""
+    """The graph with a flag as its first input: no loop in it makes a trip where that is off."""
     on = Var(_FLAG)
     equations = [_asked(equation, on) for equation in closed.jaxpr.eqns]
     return _made(closed, [on, *closed.jaxpr.invars], equations, closed.jaxpr.outvars)
@@ -97,14 +95,15 @@ def _asked(equation: Any, on: Any) -> Any:
     rule = _RULES.get(equation.primitive)
     loops = equation.primitive in (jax_loop_p, loop_p)
     inside = any(map(_has_loop, jaxprs_in_params(equation.params)))
-    # what counts its inputs for itself is a `jax.Ref`, which JAX does not map over a branch
+    # An effect that numbers the inputs of its equation belongs to a `jax.Ref`. One more input
+    # would change the numbers, and JAX does not map such a branch in any case.
     if rule is None or any(isinstance(e, JaxprInputEffect) for e in equation.effects):
         return equation
     return rule(equation, on) if loops or inside else equation
 
 
 def _test(closed: Any) -> Any:
-    """The test of a loop, and the flag."""
+    """The test of a loop that also asks the flag, its first input."""
     inner = with_flag(closed)
     (go,), on = inner.jaxpr.outvars, inner.jaxpr.invars[0]
     both = Var(go.aval)
@@ -127,7 +126,7 @@ def _while(equation: Any, on: Any) -> Any:
 def _loop(equation: Any, on: Any) -> Any:
     test, body, form = (equation.params[name] for name in ("test", "body", "form"))
     invars = list(equation.invars)
-    # a given number of trips is no question; it stands before all others
+    # a loop without a test makes a given number of trips, its first operand: nothing to ask there
     given = form.tests if test is not None else 1
     params = {
         "test": test and _test(test),
@@ -205,7 +204,10 @@ def _sides(branches: tuple[Any, ...]) -> tuple[Any, ...] | None:
 
 @lru_cache(maxsize=1024)
 def _body(test: Any, tests: int, body: Any) -> Any:
-    """The body of a loop that asks the test for its lane; the operands of that come first."""
+    """The body of a loop whose inner loops ask whether the lane is done, by the test of the outer.
+
+    inputs = [operands of the test] [consts] [carry]
+    """
     inner = with_flag(body)
     on, *invars = inner.jaxpr.invars
     count = len(test.in_avals) - tests
@@ -232,7 +234,7 @@ def _batch_cond(
     axis: Any, args: Sequence[Any], dims: Sequence[Any], *, branches: Any, **params: Any
 ) -> Any:
     index, place = args[0], dims[0]
-    # which platform it is does not differ between lanes
+    # a branch by the platform is the same for all lanes
     differs = place is not None and "branches_platforms" not in params
     sides = _sides(branches) if differs else None
     if sides is None:
