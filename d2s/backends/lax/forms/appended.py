@@ -1,9 +1,14 @@
 """Lists that a staged loop appends to: the values of all trips come out of it as one array.
 
-While the body is traced a `Recorder` has the place of the list. It takes what is appended and
-refuses to be read, because what it holds differs from trip to trip. After the loop the list has
-the rows of the stacked values as its items; an equation for a row that nobody reads leaves the
-graph again, and the rows put together are the array that they came from.
+    losses = []
+    for row in x:                   ->    _, stacked = scan(body, ..., x)
+        losses.append(f(row))             losses = [stacked[0], stacked[1], ...]
+    return jnp.stack(losses)              return stacked
+
+While the body is traced, a `Recorder` stands for the list. It takes what is appended and refuses to
+be read, because what the list holds differs from trip to trip. After the loop the list has the rows
+of the stacked values as its items. The equation for a row that nobody reads leaves the graph again,
+and rows that are put together again are the array that they came from.
 """
 
 from __future__ import annotations
@@ -31,7 +36,7 @@ class Recorder(list[Any]):
         super().__init__([_UNREADABLE])
         self.owner = owner
         self.added: list[Any] = []
-        #: the last item when the trip began, where the loop carries it
+        #: the last item of the list when the trip began, if the loop carries it; empty otherwise
         self.last: list[Any] = []
         self._position, self._per_trip = position, per_trip
         self._is_measured = False
@@ -41,13 +46,13 @@ class Recorder(list[Any]):
         return ""
 
     def is_only_appended_to(self) -> bool:
-        """Whether nobody wrote into it past its methods, and it got what every trip gives it."""
+        """Whether nobody wrote into it past its methods, and it got as many items as every trip."""
         if self._is_measured and len(self.added) != self._per_trip:
             return False
         return list.__len__(self) == 1 and list.__getitem__(self, 0) is _UNREADABLE
 
     def length(self) -> Any:
-        """How many items the list has at this place of this trip."""
+        """How many items the list has at this line of this trip."""
         self._is_measured = True
         added = self.added.length() if isinstance(self.added, Recorder) else len(self.added)
         return self._position * self._per_trip + (len(self.owner) + added)
@@ -116,7 +121,7 @@ for _name in (*dir(list), "__bool__", "__radd__"):
 
 
 class _Unreadable:
-    """What code that looks into a list past its methods finds there."""
+    """The one item of a recorder, for code that looks into a list past its methods."""
 
     __lt__ = __gt__ = __le__ = __ge__ = __eq__ = _refuse
     __hash__ = None  # type: ignore[assignment]
@@ -127,12 +132,12 @@ _UNREADABLE = _Unreadable()
 
 # -- rows -----------------------------------------------------------------------------------------
 
-#: for a row: the array it is of, and its number
+#: for a row, by its identity: a reference to it, the array that it is a row of, and its number
 _rows: dict[int, tuple[weakref.ref[Any], Any, int]] = {}
 
 
 def rows_of(stacked: Any, count: int) -> list[Any]:
-    """The rows of an array; what nobody reads of them is not in the graph."""
+    """The rows of an array, each remembered as such; rows that nobody reads leave the graph."""
     with dropped_if_unused():
         found = [jax.lax.index_in_dim(stacked, n, keepdims=False) for n in range(count)]
     for n, row in enumerate(found):
@@ -144,13 +149,16 @@ def rows_of(stacked: Any, count: int) -> list[Any]:
 
 
 def is_row(value: Any) -> bool:
-    """Whether an array is an item of its own, which only the graph keeps in one with others."""
+    """Whether an array is an item of such a list: in plain Python it is no view of an array."""
     row = _rows.get(id(value))
     return row is not None and row[0]() is value
 
 
 def items_of(rows: StackedRows, put: Callable[[Any], Any], make: Callable[..., Any]) -> list[Any]:
-    """The items that `StackedRows` stands for; `make` builds one of them."""
+    """The items of a list that a `StackedRows` stands for.
+
+    `put` gives the stacked array for a leaf, and `make` builds an item from its taken-apart form.
+    """
     columns: dict[int, list[Any]] = {}
     for leaf in leaves(rows.item):
         array = put(leaf)
@@ -167,7 +175,10 @@ def items_of(rows: StackedRows, put: Callable[[Any], Any], make: Callable[..., A
 
 
 def columns_of(items: list[Any]) -> Any:
-    """One item with arrays as leaves whose rows, in their order, are the items; or None."""
+    """The inverse of `items_of`: one item whose leaves are arrays with the items as their rows.
+
+    None if the items are not all the rows of the same arrays, in their order.
+    """
     if not items:
         return None
     first = leaves(items[0])
@@ -200,7 +211,7 @@ def _is_row(leaf: Any, array: Any, number: int, count: int) -> bool:
 
 
 def _alike(one: Any, other: Any) -> bool:
-    """Whether two values are tuples, lists and dicts of the same form."""
+    """Whether two values have the same structure of containers."""
     first, second = children(one), children(other)
     if first is None or second is None:
         return first is None and second is None
@@ -213,7 +224,7 @@ def _alike(one: Any, other: Any) -> bool:
 
 
 def together(function: Any) -> Any:
-    """A function of jax that puts arrays together, for which rows of one array are that array."""
+    """A function, or what does the same as `jnp.stack` and the like without taking rows apart."""
     put = _TOGETHER.get(id(function))
     return function if put is None else functools.partial(put, function)
 
@@ -228,7 +239,8 @@ def _stack(function: Any, arrays: Any, axis: int = 0, **kwargs: Any) -> Any:
 def _array(function: Any, object: Any, *args: Any, **kwargs: Any) -> Any:
     whole = _gathered(object, nested=True) if type(object) in (list, tuple) else None
     found = function(object if whole is None else whole, *args, **kwargs)
-    return origins.as_kind(found, origins.ARRAY)  # it may be the very number that was given
+    # JAX may give back the very number that it was given, and `jnp.array(n)` is an array.
+    return origins.as_kind(found, origins.ARRAY)
 
 
 def _concatenate(function: Any, arrays: Any, axis: Any = 0, **kwargs: Any) -> Any:
@@ -243,7 +255,7 @@ def _concatenate(function: Any, arrays: Any, axis: Any = 0, **kwargs: Any) -> An
     return jnp.moveaxis(whole, 0, axis).reshape(shape)
 
 
-#: by identity: what is called may have no hash, or one that is not known yet
+#: by the identity of the function, since what is called may have no hash
 _TOGETHER: dict[int, Callable[..., Any]] = {
     id(jnp.stack): _stack,
     id(jnp.array): _array,
@@ -253,7 +265,11 @@ _TOGETHER: dict[int, Callable[..., Any]] = {
 
 
 def _gathered(items: Any, nested: bool) -> Any:
-    """Arrays of one shape as the rows of one array, if enough of them are rows already."""
+    """Arrays of one shape as the rows of one array, if some neighbours are rows of one already.
+
+    The items are split into runs: ``[array, start, stop]`` for rows of one array that follow each
+    other, ``[item]`` for anything else. None if no run is longer than one item.
+    """
     if nested:
         inner = [_gathered(i, True) if type(i) in (list, tuple) else i for i in items]
         items = [old if new is None else new for old, new in zip(items, inner, strict=True)]
@@ -269,12 +285,13 @@ def _gathered(items: Any, nested: bool) -> Any:
     shapes = {getattr(item, "shape", () if type(item) in NUMBERS else None) for item in items}
     if len(runs) == len(items) or len(shapes) != 1 or None in shapes:
         return None
-    pieces = [_piece(*run) for run in runs]
-    whole = pieces[0] if len(pieces) == 1 else jnp.concatenate(pieces)
+    parts = [_as_rows(*run) for run in runs]
+    whole = parts[0] if len(parts) == 1 else jnp.concatenate(parts)
     return cast(whole, type_of(whole)._replace(weak=False)) if type_of(whole).weak else whole
 
 
-def _piece(array: Any, start: int = 0, stop: int = -1) -> Any:
+def _as_rows(array: Any, start: int = 0, stop: int = -1) -> Any:
+    """A run of items as an array of rows."""
     if stop < 0:
         return jnp.asarray(array)[None]
     return array if stop - start == array.shape[0] else jax.lax.slice_in_dim(array, start, stop)

@@ -1,7 +1,10 @@
 """Types of run-time values and their join: the least type that holds both sides exactly.
 
-A Python number takes the dtype of the array it meets. Two arrays of different dtypes have no join:
-in plain Python, integers of 8 bits go on as such, and wrap at 127.
+    y = x if c else 1       # `x` of float32, 1 a Python number: the join is float32
+    y = x if c else n       # `x` of int8, `n` of int32: no join, it is refused
+
+A Python number takes the dtype of the array that it meets. Two arrays of different dtypes have no
+join: in plain Python, integers of 8 bits stay what they are, and wrap at 127.
 """
 
 from __future__ import annotations
@@ -25,14 +28,14 @@ _ARRAYS = (jax.core.Tracer, jax.Array)
 
 
 class Type(NamedTuple):
-    """Shape and dtype; weak means it came from a Python number and yields to array dtypes."""
+    """Shape and dtype; weak means that the value came from a Python number and yields to arrays."""
 
     shape: tuple[int, ...]
     dtype: Any
     weak: bool
-    #: inside of `jax.shard_map`: the axes of the mesh along which it differs
+    #: inside of `jax.shard_map`: the axes of the mesh along which the value differs
     varies: frozenset[str] = frozenset()
-    #: what it is in plain Python (see `origins`): an array, or which kind of number
+    #: what the value is in plain Python (see `origins`): an array, or a kind of number
     kind: Any = origins.ARRAY
 
     def __str__(self) -> str:
@@ -42,7 +45,7 @@ class Type(NamedTuple):
 
     @property
     def bare(self) -> Type:
-        """The type as the graph has it, which does not know kinds of Python's."""
+        """The type as the graph has it, which knows nothing of Python's kinds of numbers."""
         return self._replace(kind=origins.ARRAY)
 
     def struct(self) -> Any:
@@ -74,12 +77,15 @@ def is_dynamic(value: object) -> bool:
 
 
 def is_symbolic(value: object) -> bool:
-    """Whether a value is a named dimension, or computed from some: a size without a number."""
+    """Whether a value is a named dimension, or computed from some: a size that is not known yet."""
     return isinstance(value, SymbolicDimension)
 
 
 def own_text(size: Any) -> str:
-    """A size in a message of d2s's own; a program may not ask a named dimension for its text."""
+    """The text of a size for a message of d2s's own.
+
+    Programs are refused the text of a named dimension, so the method without that guard is called.
+    """
     method: Any = type(size).__str__
     return str(getattr(method, "__wrapped__", method)(size))
 
@@ -112,7 +118,7 @@ def varies(aval: Any) -> frozenset[str]:
 
 
 def varying(value: Any, axes: frozenset[str]) -> Any:
-    """A value that counts as different along some axes more."""
+    """The value, marked as different along more axes of a mesh."""
     more = axes - varies(jax.typeof(value)) if axes else axes
     return jax.lax.pcast(value, tuple(sorted(more)), to="varying") if more else value
 
@@ -120,9 +126,11 @@ def varying(value: Any, axes: frozenset[str]) -> Any:
 def join(
     one: Type, other: Type, exact: tuple[object, object] = (None, None), passes: bool = False
 ) -> Type:
-    """The type of both; `exact` are the Python numbers behind the types, where they are known.
+    """The least type that holds values of both types, or a `Mismatch`.
 
-    `passes` says that the first one is what a loop starts with, and is gone after the first trip.
+    `exact` has the Python numbers behind the types, where they are known. `passes` says that the
+    first type is that of what a loop starts with, which is gone after the first trip: nothing is
+    computed from it that could wrap.
     """
     if one.shape != other.shape:
         raise Mismatch(
@@ -161,12 +169,14 @@ def join(
 
 
 def _promotable(one: Type) -> Any:
+    """What stands for a type in JAX's promotion: a dtype, or a Python number for a weak type."""
     if not one.weak:
         return one.dtype
     return np.dtype(one.dtype).type(0).item()
 
 
 def _check_lossless(side: Type, joined: Type, value: object) -> None:
+    """Refuse a join in which values of one side would lose digits or not fit."""
     if type(value) is float and jnp.issubdtype(joined.dtype, jnp.floating):
         if math.isfinite(value) and abs(value) > float(_finfo(joined.dtype).max):
             raise Mismatch("D2S012", f"{value} does not fit into {joined}", "a wider dtype")
@@ -197,7 +207,7 @@ def _check_lossless(side: Type, joined: Type, value: object) -> None:
 
 
 def _check_wrapping(number: Type, joined: Type, value: object) -> None:
-    """A Python integer that became a narrow or unsigned one would wrap where Python's does not."""
+    """Refuse a Python integer as a narrow or unsigned one, which wraps where Python's does not."""
     if number.dtype == joined.dtype or not (
         jnp.issubdtype(number.dtype, jnp.integer) and jnp.issubdtype(joined.dtype, jnp.integer)
     ):
@@ -221,6 +231,6 @@ def cast(value: Any, to: Type) -> Any:
 
 
 def of_type(value: Any, kind: Type) -> Any:
-    """What a branch or a loop has made, as the type that it was joined to."""
+    """What a branch or a loop has made, as the type to which its sides were joined."""
     value = value if type_of(value).bare == kind.bare else cast(value, kind)
     return origins.made(value, kind.kind)

@@ -1,5 +1,10 @@
 """What run-time values are in plain Python: a Python number, a NumPy scalar, or an array.
 
+    n = 3                 # as an argument: the tracer is remembered as an `int`
+    m = n + 1             # Python's operator on two ints: an `int`
+    x = jnp.sin(n)        # JAX makes it: an array
+    y = n if c else x     # joined of both: nobody can know, the kind is None
+
 In a graph a Python number looks like an array of a weak type, and so do some arrays: the type alone
 does not tell `3` from `jnp.asarray(3)`. So the kind of a value is remembered where the value is
 made: arguments, Python's operators, builtins, and what branches and loops join. Whatever JAX itself
@@ -16,28 +21,29 @@ import numpy as np
 
 from d2s.backends.lax.private import ArrayImpl
 
-#: what a jax array is an instance of; by its name, because an array that is made to ask would
+#: the class of jax arrays; it is imported, because to make an array and ask for its class would
 #: start the devices before jax.distributed could
 ARRAY: Any = ArrayImpl
 #: a scalar of NumPy's: no Python number, and no array of JAX's
 NUMPY: Any = np.generic
-#: the kinds of Python numbers, each of which holds those before it but for `bool`
+#: the kinds of Python numbers; from `int` on, each of them holds the numbers of those before it
 PYTHON = (bool, int, float, complex)
 #: the kind of Python number that a dtype stands for, by the letter of its kind
 PYTHON_KINDS: dict[str, Any] = {
     **{"b": bool, "i": int, "u": int, "f": float, "V": float, "c": complex}
 }
 
+#: for a run-time value, by its identity: a reference to it, and its kind
 _known: dict[int, tuple[Any, Any]] = {}
-#: the least and the largest number that a value surely is, where that is known
+#: for a run-time value, by its identity: a reference, and the least and largest number it may be
 _bounds: dict[int, tuple[Any, tuple[float, float]]] = {}
-#: from how many on those that are gone are looked for; a callback of a weak reference would
-#: swallow an interrupt from the keyboard
+#: the size of a dict from which on values that are gone are looked for; it is not done by callbacks
+#: of weak references, because those would swallow an interrupt from the keyboard
 _MANY = 10_000
 
 
 def remember(value: Any, kind: Any) -> Any:
-    """The same value, known to be of a kind; None says that nobody can know."""
+    """The same value, remembered to be of a kind; None says that nobody can know."""
     if isinstance(value, jax.core.Tracer):
         _drop(_known)
         _known[id(value)] = weakref.ref(value), kind
@@ -57,7 +63,7 @@ def bounds_of(value: Any) -> tuple[float, float] | None:
     return known[1] if known is not None and known[0]() is value else None
 
 
-#: for each of the dicts, by identity, the size from which on values that are gone are looked for
+#: for each of the dicts, by its identity, the size at which it is looked through the next time
 _limits: dict[int, int] = {}
 
 
@@ -80,14 +86,14 @@ def kind_of(value: Any) -> Any:
 
 
 def as_kind(value: Any, kind: Any) -> Any:
-    """A value as one of another kind: what else has the value keeps the kind that it had."""
+    """The value as one of another kind; other holders of the value keep the kind that it has."""
     if not isinstance(value, jax.core.Tracer) or kind_of(value) is kind:
         return value
     return remember(_same_value(value), kind)
 
 
 def made(value: Any, kind: Any) -> Any:
-    """What an operation has just made: nobody else has it, unless it is what went in."""
+    """The result of an operation, with its kind; JAX may have given back one of the operands."""
     if kind is ARRAY or not isinstance(value, jax.core.Tracer):
         return value
     known = _known.get(id(value))
@@ -109,7 +115,8 @@ def _same_value(tracer: Any) -> Any:
     return other
 
 
-#: arrays that calls have left in objects, where plain Python has Python numbers
+#: for arrays that calls have left in objects where plain Python has numbers, by their identity: a
+#: reference, and the kind of number
 LEFT: dict[int, tuple[Any, Any]] = {}
 
 
@@ -128,7 +135,7 @@ def left_kind(array: Any) -> Any:
 
 
 def joined(one: Any, other: Any) -> Any:
-    """The kind of a value that has one kind or another, as a run-time value decides."""
+    """The kind of a value that is of one kind or of another, as a run-time value decides."""
     if one is other:
         return one
     if one in PYTHON and other in PYTHON:

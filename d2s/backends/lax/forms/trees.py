@@ -1,4 +1,14 @@
-"""Python values with run-time leaves: containers, their join, and what to call a place in them."""
+"""Python values with run-time leaves: containers, their join, and the names of their parts.
+
+    state = (x, {"n": 0})    one side of a branch      (Out 0: f32[3], {"n": 0})
+                             the other side            (Out 0: f32[3], {"n": Out 1: i32[]})
+                             joined                    (Joined 0, {"n": Joined 1})
+
+`children` takes a container apart, `map_leaves` makes it again with other leaves. `Join` goes
+through two values in step: what is the same on both sides stays as it is, run-time values and
+numbers that differ become `Joined` leaves, and anything else that differs is a `Difference`, with
+the path to it in the user's words.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +43,7 @@ class Out(Leaf):
 
 
 class Filler(Leaf):
-    """A leaf that no one reads: whatever the other side has, filled with zeros."""
+    """A leaf that nobody reads: it joins with anything, and is filled with zeros."""
 
 
 FILLER = Filler()
@@ -42,8 +52,8 @@ FILLER = Filler()
 class Box:
     """A list, dict or object that a region hands out, taken apart; `boxes` makes it again.
 
-    `identity` tells which of them are one object, `origin` which object of before a loop this is
-    the copy of.
+    Boxes with one `identity` are one object. `origin` is the object from before a loop of which
+    this is the copy.
     """
 
     __slots__ = ("extra", "identity", "keys", "kind", "origin", "parts")
@@ -70,7 +80,7 @@ class Box:
 
 
 class StackedRows:
-    """A list of the rows of arrays, taken apart: an item with the arrays, and how many they are."""
+    """A list of the rows of arrays, taken apart: one item with arrays as leaves, and the count."""
 
     def __init__(self, item: Any, count: int) -> None:
         self.item, self.count = item, count
@@ -80,7 +90,7 @@ _BY_KEY = (list, dict, OrderedDict, defaultdict, deque)
 
 
 class Known(Leaf):
-    """A list, dict or object that was there before the region; `expand` tells what it holds now."""
+    """A list, dict or object from before the region; `expand` gives what it holds now, as a box."""
 
     def __init__(self, origin: Any, expand: Callable[[], Box] | None) -> None:
         self.origin, self.expand = origin, expand
@@ -119,7 +129,7 @@ def children(value: Any) -> tuple[list[tuple[str, Any]], Make] | None:
         return pairs, lambda parts: kind(*parts)
     leaves, treedef = jax.tree_util.tree_flatten(value, is_leaf=lambda v: v is not value)
     if not (len(leaves) == 1 and leaves[0] is value):
-        # the definition stands for what the class keeps beside its leaves
+        # The tree definition has what the class keeps beside its leaves: it counts as a part.
         pairs = [("", treedef), *((f"<{n}>", v) for n, v in enumerate(leaves))]
         return pairs, lambda parts: jax.tree_util.tree_unflatten(treedef, parts[1:])
     if dataclasses.is_dataclass(value):
@@ -209,21 +219,21 @@ _ENDLESS = Mismatch(
 class Join:
     """Joins two values leaf by leaf; collects the leaves that become run-time values.
 
-    A list, dict or object that a side made and nobody else has may be any one. Of all others that
-    are joined, the originals may be seen under other names: `aliased` has the identities of the
-    new ones, `replaced` the originals.
+    A list, dict or object is joined to a new one. That is no difference to anybody if a side has
+    made the original and nobody else holds it. Other originals may be seen under other names:
+    `replaced` has those originals, and `aliased` the identities of the boxes that replace them.
     """
 
     def __init__(self, alone: frozenset[int] = frozenset(), passes: bool = False) -> None:
         self.dynamic: list[Joined] = []
-        #: the first side is the state before a loop that makes a trip
+        #: whether the first side is the state before a loop that surely makes a trip
         self.passes = passes
         self.replaced: list[Any] = []
         self.aliased: set[Any] = set()
-        #: originals that nobody has but the variable whose value is joined, by identity
+        #: identities of originals that nobody holds but the variable whose value is joined
         self.alone = alone
         self._made: dict[tuple[Any, Any], Box | None] = {}
-        #: for the boxes of either side, what they were joined to
+        #: for each side, the identity of what each of its boxes was joined to
         self._results: tuple[dict[Any, Any], dict[Any, Any]] = ({}, {})
         self._kept: dict[int, Any] = {}
 
@@ -263,7 +273,7 @@ class Join:
         if isinstance(one, Known) and isinstance(other, Known) and one.origin is other.origin:
             for side in (0, 1):
                 self._keep(one, side)
-            return Known(one.origin, None)  # what it holds is joined place by place
+            return Known(one.origin, None)  # the slots of the object are joined one by one
         first, second = _expanded(one, path), _expanded(other, path)
         if first.kind is not second.kind or not _same_extra(first, second):
             raise Difference(path, _STRUCTURES, first, second)
@@ -292,12 +302,12 @@ class Join:
         return made
 
     def _keep(self, known: Known, side: int) -> None:
-        """An object that stays itself in one place must not be another one elsewhere."""
+        """Note that an object stays itself here: it must not be joined to another one elsewhere."""
         self._kept[id(known.origin)] = known.origin
         self._note(self._results[side], id(known.origin), id(known.origin))
 
     def _note(self, results: dict[Any, Any], identity: Any, made: Any) -> None:
-        """One object of a side that becomes two must not be changed."""
+        """Note what an object of a side is joined to; if it becomes two, nobody may change them."""
         if results.setdefault(identity, made) != made:
             self.aliased |= {made, results[identity]}
             if identity in self._kept:
@@ -327,7 +337,7 @@ class Join:
         for leaf in leaves(value):
             if isinstance(leaf, Known):
                 self._keep(leaf, int(first))
-        # a Python number stays one: nobody reads the filled side
+        # A Python number stays what it is, since nobody reads the other side.
         return map_leaves(lambda v: v if type(v) in NUMBERS else fill(v), value)
 
     def _join_leaves(self, one: Any, other: Any, path: str) -> Any:

@@ -1,7 +1,10 @@
 """NumPy's 64-bit numbers as arguments of a graph of 32 bits.
 
-JAX cuts off what does not fit, without a word. In plain Python the numbers of NumPy arrays and
-scalars are whole, so here they fit, or the call is refused.
+    f(np.array([2**40]))    # without x64: JAX would take 0 without a word; here it is refused
+    f(np.array([7]))        # fits: taken as int32
+
+In plain Python the numbers of NumPy arrays and scalars keep all their bits. So either they fit into
+the types of the graph, or the call is refused.
 """
 
 from __future__ import annotations
@@ -14,14 +17,14 @@ import numpy as np
 from d2s.errors import Error, IntegerOverflow
 
 _LETTERS = {"lq": np.int32, "LQ": np.uint32, "d": np.float32, "D": np.complex64}
-#: what becomes of the dtypes of 64 bits, and of the complex ones of 128, by their letters
+#: by the letter of a dtype of 64 bits, or a complex one of 128: the dtype that the graph has for it
 _NARROW: dict[str, Any] = {
     letter: to for letters, to in _LETTERS.items() for letter in letters
     if np.dtype(letter).itemsize > np.dtype(to).itemsize
 }  # fmt: skip
 
 
-#: the letters of dtypes whose numbers a graph has as they are
+#: the letters of the dtypes that a graph has itself
 SMALL = "?bBhHiIefF"
 
 
@@ -43,7 +46,7 @@ def narrowed(value: Any) -> Any:
 
 
 class Wide(Exception):
-    """An argument, or a part of one, that does not fit."""
+    """Raised for an argument, or a part of one, whose numbers do not fit."""
 
     def __init__(self, value: Any) -> None:
         super().__init__()
@@ -51,7 +54,7 @@ class Wide(Exception):
 
 
 def taken(value: Any) -> Any:
-    """An argument as the graph takes it."""
+    """An argument as the graph takes it; raises `Wide` if its numbers do not fit."""
     made = narrowed(value)
     if made is None:
         raise Wide(value)
@@ -59,7 +62,7 @@ def taken(value: Any) -> Any:
 
 
 def refusal(value: Any, what: str, site: Any = None) -> Error:
-    """What is said of a NumPy value that does not fit."""
+    """The error about a NumPy value that does not fit; `what` names the value."""
     to = np.dtype(_NARROW[value.dtype.char])
     if to.kind in "iu":
         bounds = np.iinfo(to)

@@ -1,4 +1,15 @@
-"""Builtin functions on run-time values."""
+"""Builtin functions on run-time values.
+
+While a graph is built, a call of a builtin looks it up in the table `BUILTINS` at the end of this
+module, and calls what it finds there instead:
+
+    any(x > 0 for x in values)    ->    _any(...), which asks item after item, joined by `or`
+    len(x)                        ->    _len(x), which knows run-time lengths
+    hash(x)                       ->    hash(x): what is not in the table is called as it is
+
+Each of them calls Python's own function where no argument is a run-time value, and where Python is
+the one to say what is wrong with the arguments.
+"""
 
 from __future__ import annotations
 
@@ -134,7 +145,7 @@ def _complex(*args: Any, **kwargs: Any) -> Any:
 
 
 def _flag_as_integer(value: Any, name: str) -> Any:
-    """Python's bools are integers, those of arrays are not."""
+    """A Python bool as the integer that it is; the bools of arrays are no integers, and refused."""
     if value.shape or origins.kind_of(value) is not bool:
         raise refuse(f"{name}() of a bool, which in a graph is Python's or an array's", "int(...)")
     return to_int(value)
@@ -152,7 +163,7 @@ def power(base: Any, exponent: Any, modulus: Any = None) -> Any:
 
 def _sum(iterable: Any, /, start: Any = 0) -> Any:
     if is_traced(iterable) and iterable.ndim and iterable.shape[0] > 1 and is_dynamic(start):
-        # one operation for the items; Python adds them as they are, without widening
+        # One operation for all items. Python adds them as they are, in their own dtype.
         kind = None if iterable.dtype == jnp.bool_ else iterable.dtype
         return start + jnp.sum(iterable, axis=0, dtype=kind)
     return sum(iterable, start)
@@ -180,11 +191,13 @@ def _all(iterable: Any) -> Any:
 
 
 def _quantified(iterable: Any, stops: Call, combine: Call, empty: bool) -> Any:
+    """`any` or `all`: `stops` is the operator with its short circuit, `combine` without one."""
     items = iter(iterable)
     if items is iterable:
         return _asked_one_by_one(items, stops, empty)
     result: Any = empty
-    for value in items:  # to ask for them does nothing else
+    # To take the items of a container runs no code, so nobody notices if all of them are taken.
+    for value in items:
         if is_traced(value):
             result = as_bool(combine(result, scalar_predicate(value)))
         elif bool(value) is not empty:
@@ -193,7 +206,10 @@ def _quantified(iterable: Any, stops: Call, combine: Call, empty: bool) -> Any:
 
 
 def _asked_one_by_one(items: Iterator[Any], stops: Call, empty: bool) -> Any:
-    """A generator runs code of the user's for an item, which may fail or print: only if asked."""
+    """The same for an iterator, which may run code of the user's that fails or prints.
+
+    So an item is taken only where Python would take it: inside of the short circuit.
+    """
     result: Any = empty
     ended = False
 
@@ -204,7 +220,8 @@ def _asked_one_by_one(items: Iterator[Any], stops: Call, empty: bool) -> Any:
         ended = True
         return empty
 
-    # the iterator is Python's own: nobody else would see what the code behind it changes
+    # What the iterator calls is handed on as an argument, because the snapshots of the staged
+    # branch look into arguments, and do not see what is behind an iterator of Python's own.
     asked = functools.partial(next_truth, _behind(items))
     while result is empty or is_traced(result):
         with_next = stops(result, (asked,))
@@ -217,7 +234,7 @@ def _asked_one_by_one(items: Iterator[Any], stops: Call, empty: bool) -> Any:
 
 
 def _refuse_shared(items: Iterator[Any]) -> None:
-    """How far an iterator got is not known, so nobody may ask it for more."""
+    """Refuse an iterator that a variable still holds: how far it got is a run-time value."""
     own = {id(v) for v in (items, *_behind(items)) if isinstance(v, Iterator)}
     frame: Any = sys._getframe(1)
     while frame is not None:
@@ -231,14 +248,14 @@ def _refuse_shared(items: Iterator[Any]) -> None:
 
 
 def _behind(iterator: Iterator[Any]) -> list[Any]:
-    """What an iterator has: functions that it calls, cells, other iterators and what they have."""
+    """What an iterator holds: functions, cells, and other iterators with all that those hold."""
     held = gc.get_referents(iterator)
     inner = [value for value in held if isinstance(value, Iterator)]
     return [*held, *(value for one in inner for value in _behind(one))]
 
 
 def _round(number: Any, ndigits: Any = None) -> Any:
-    """Half to even. Without digits it is an integer, with digits what the number is."""
+    """`round`: half to even. Without digits it gives an integer, with digits the kind of number."""
     if not is_traced(number):
         return round(number, ndigits) if ndigits is not None else round(number)
     if origins.kind_of(number) in (origins.ARRAY, origins.NUMPY):
@@ -267,16 +284,18 @@ _LOCKS = (type(threading.Lock()), type(threading.RLock()))
 
 
 def refuse_unrepeatable(function: Any) -> None:
-    """Calls that would happen only while the graph is built."""
+    """Refuse calls that would happen only while the graph is built."""
     owner = getattr(function, "__self__", None)
-    is_asked = isinstance(owner, _LOCKS) and not function.__name__.startswith("__")  # by a `with`
+    # Special methods are called by a `with` statement, which is fine. That a method is special is
+    # something that Python itself tells by the name alone.
+    is_asked = isinstance(owner, _LOCKS) and not function.__name__.startswith("__")
     if is_asked and any(watch.knows(owner) for watch in scopes.snapshots()):
         raise refuse(
             "a lock is asked or taken, which would happen only while the graph is built",
             "`with lock:`, or the lock outside the static function",
             code="D2S023",
         )
-    if isinstance(owner, type) and function.__name__ == "__subclasses__":
+    if isinstance(owner, type) and function == type.__subclasses__.__get__(owner):
         raise refuse(
             "__subclasses__() gives other classes as soon as one is defined or gone",
             "a list of the classes",
@@ -333,8 +352,8 @@ BUILTINS: dict[Any, Call] = {
     complex: _complex,
     pow: power,
     sum: _sum,
-    min: ordering.extreme("min"),
-    max: ordering.extreme("max"),
+    min: ordering.extreme(min),
+    max: ordering.extreme(max),
     sorted: ordering.sorted_,
     filter: _filter,
     any: _any,

@@ -1,7 +1,11 @@
-"""Functions of `functools` that ask what an argument is: a run-time value is what it is in Python.
+"""Functions of `functools` that look at their arguments: `singledispatch` and `lru_cache`.
 
-`singledispatch` looks at the class of its argument, which for a run-time value is none of those
-that anybody has registered. `lru_cache` looks at which object it is.
+    @functools.singledispatch           area(r) with a run-time `r` that is a float in plain Python
+    def area(shape): ...                ->    the implementation for `float` is chosen, converted
+    area.register(float)(circle)              and called, although `r` is a tracer
+
+`singledispatch` looks at the class of its argument, and nobody has registered the class of tracers.
+`lru_cache` keeps arguments and results, and nothing of a graph may stay in a cache.
 """
 
 from __future__ import annotations
@@ -11,7 +15,7 @@ import threading
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 from d2s.backends.lax.graph import scopes
 from d2s.backends.lax.semantics import classes
@@ -19,8 +23,13 @@ from d2s.backends.lax.semantics.casts import has_traced, refuse
 from d2s.backends.lax.trace.namespaces import ask
 from d2s.runtime.calls import fn
 
-_FUNCTOOLS = functools.singledispatch.__code__.co_filename
 _Cached = type(functools.lru_cache(lambda: None))
+#: the code of the functions that `functools` makes around implementations, by an example of each:
+#: their code is the only thing that all of them have in common
+_DISPATCHING = cast(Any, functools.singledispatch(lambda value: value)).__code__
+_METHOD: Any = functools.singledispatchmethod(lambda self, value: value).__get__(None, object)
+#: None from Python 3.14 on, where a class takes the place of the function
+_DISPATCHING_METHOD = getattr(_METHOD, "__code__", None)
 
 
 def dispatched(function: Any) -> Callable[..., Any] | None:
@@ -28,12 +37,11 @@ def dispatched(function: Any) -> Callable[..., Any] | None:
     if not isinstance(function, types.FunctionType):
         return None
     code = function.__code__
-    if code.co_filename != _FUNCTOOLS:
-        return None
-    held = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
-    if hasattr(function, "dispatch") and hasattr(function, "registry"):
-        choose, bind = function.dispatch, _as_it_is
-    elif code.co_qualname.startswith("singledispatchmethod."):
+    if code is _DISPATCHING:
+        choose, bind = cast(Any, function).dispatch, _as_it_is
+    elif code is _DISPATCHING_METHOD:
+        # Python keeps the object and its dispatcher in the closure alone, under these names.
+        held = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
         choose = _contents(held, "dispatch") or _contents(held, "self").dispatcher.dispatch
         bind = functools.partial(_bound, _contents(held, "obj"), _contents(held, "cls"))
     else:
@@ -41,27 +49,31 @@ def dispatched(function: Any) -> Callable[..., Any] | None:
 
     def call(*args: Any, **kwargs: Any) -> Any:
         if not args:
-            return function(**kwargs)  # says what is missing
+            return function(**kwargs)  # Python raises the error about the missing argument
         return fn(bind(choose(classes.type_(args[0]))))(*args, **kwargs)
 
     return call
 
 
-class _Asked(threading.local):
-    """The caches that the graph being built has asked, and how often they had not known then."""
+class _AskedCaches(threading.local):
+    """The caches that the graph being built has asked."""
 
     def __init__(self) -> None:
+        #: each cache, with the number of its misses before it was asked
         self.caches: list[tuple[Any, int]] = []
-        #: those that were asked by run-time values, which must not stay there
+        #: the caches that were asked with run-time values, which must not stay in them
         self.traced: list[Any] = []
 
 
-_asked = _Asked()
+_asked = _AskedCaches()
 
 
 @contextmanager
 def clean_caches() -> Iterator[None]:
-    """What a graph that could not be built has left in caches was made of what is undone."""
+    """Around the building of a graph: no cache keeps anything of it.
+
+    If the graph cannot be built, what it has put into caches was made of things that are undone.
+    """
     before, _asked.caches, _asked.traced = (_asked.caches, _asked.traced), [], []
     try:
         yield
@@ -77,9 +89,9 @@ def clean_caches() -> Iterator[None]:
 
 
 def remembered(function: Any) -> Callable[..., Any] | None:
-    """What calls a function of `lru_cache`; None for other functions.
+    """What calls a function with an `lru_cache`; None for other functions.
 
-    Nothing of the graph may get into the cache, which is there for everybody and for good.
+    A cache belongs to the whole program, so nothing of the graph may stay in it.
     """
     cache = getattr(function, "__func__", function)
     if type(cache) is not _Cached:
@@ -106,11 +118,11 @@ def remembered(function: Any) -> Callable[..., Any] | None:
 
 
 def _still_gives(cache: Any, args: Any, kwargs: Any, result: Any) -> bool:
-    """Whether a cache has kept what it gave; what it has not, it computes now, as always."""
+    """Whether a cache still gives the same result; if it has dropped it, it computes it now."""
     try:
         return cache(*args, **kwargs) is result
     except Exception:
-        return False  # the graph is built again, and the function raises it there
+        return False  # the graph is built again, and the function raises the exception there
 
 
 def _refused(cache: Any, why: str) -> BaseException:

@@ -1,8 +1,11 @@
 """Functions of `math` on run-time values.
 
-They take and give Python numbers. What Python refuses (a root of -1) fails as Python does, with
-the text of the Python that runs. Ranges are those of Python's doubles; the values are the graph's
-floats, so `math.exp(100.0)` is infinite where these have 32 bits.
+    math.sqrt(x)    ->    jnp.sqrt(x) as a Python float, and where x < 0 the ValueError that Python
+                          raises for math.sqrt(-1.0)
+
+They take and give Python numbers. What Python refuses fails as in Python, with the text of the
+Python that runs: an example of a wrong argument is tried. The ranges are those of Python's 64-bit
+floats; the values are the graph's, so `math.exp(100.0)` is infinite where those have 32 bits.
 """
 
 from __future__ import annotations
@@ -37,7 +40,7 @@ _LOG_MAX = math.log(sys.float_info.max)
 
 
 class _Bound(NamedTuple):
-    """Where a function fails, and an argument to learn from how it does."""
+    """Where a function fails, and an argument that shows with which exception it does."""
 
     fails: Call
     example: tuple[Any, ...]
@@ -159,7 +162,7 @@ def _fmod(x: Any, y: Any, /) -> Any:
 
 
 def _remainder(x: Any, y: Any, /) -> Any:
-    """To the nearest multiple, and to the even one of two."""
+    """`math.remainder`: what is left to the nearest multiple, and to the even one of two."""
     x, y = _real(x), _real(y)
     _fail_without_rest(math.remainder, x, y)
     size, step = jnp.abs(x), jnp.abs(y)
@@ -197,12 +200,15 @@ def _dist(p: Any, q: Any, /) -> Any:
 
 
 def _length(values: list[Any]) -> Any:
-    """Scaled, so that no square leaves the range; an infinite side counts more than a NaN."""
+    """The length of a vector, scaled so that no square leaves the range of floats.
+
+    An infinite coordinate makes it infinite, even beside a NaN.
+    """
     largest = functools.reduce(jnp.maximum, values)
     scale = jnp.where((largest > 0) & jnp.isfinite(largest), largest, 1.0)
     total = sum((v / scale) ** 2 for v in values)
     infinite = functools.reduce(jnp.logical_or, [jnp.isinf(v) for v in values])
-    # not the root of zero: it has no gradient
+    # The root of zero has no gradient, so the root is taken of another number there.
     positive = jnp.where(total > 0, total, 1.0)
     return jnp.where(
         infinite, jnp.inf, jnp.where(total == 0, 0.0, scale * jnp.sqrt(positive) + 0 * total)
@@ -232,7 +238,8 @@ def _whole(function: Call) -> Call:
     def call(x: Any, /) -> Any:
         if function is jnp.trunc and origins.kind_of(x) is origins.ARRAY:
             with jax.ensure_compile_time_eval():
-                raise _example(math.trunc, (jnp.zeros(()),))  # jax arrays know no `__trunc__`
+                # Jax arrays have no `__trunc__`, and Python's error about it says so.
+                raise _example(math.trunc, (jnp.zeros(()),))
         x = scalar(x)
         return to_int(x if is_integer(x) else function(x))
 
@@ -332,7 +339,7 @@ def _refused(name: str, fix: str) -> Call:
 _STEP = "jnp.{}: the floats of a graph have 32 bits, and their neighbours are others than Python's"
 _PRODUCT = "a product in a loop, or a Python number"
 
-#: what has no meaning for the floats of a graph, or no room in its integers
+#: functions that mean nothing for the floats of a graph, or whose results its integers cannot hold
 REFUSED = {
     "comb": _PRODUCT,
     "fma": "x * y + z",
@@ -385,13 +392,13 @@ def _on_tracers(name: str, staged: Call) -> Call:
 
 
 def _is_iterator(args: tuple[Any, ...]) -> bool:
-    """Whether the values come one by one: whether one is a run-time value is not known yet."""
+    """Whether the values come from an iterator, which does not tell yet what they are."""
     return len(args) == 1 and hasattr(args[0], "__next__")
 
 
 GIVEN: dict[str, Call] = {**_OTHERS, **{name: _floats(name) for name in _FLOATS}}
 
-#: which functions there are depends on the version of Python
+#: what to call for a function of `math`; which of them there are depends on the version of Python
 MATH: dict[Any, Call] = {
     getattr(math, name): _on_tracers(name, staged)
     for name, staged in (*GIVEN.items(), *((n, _refused(n, fix)) for n, fix in REFUSED.items()))

@@ -1,13 +1,18 @@
 """NumPy functions on run-time values: the function of the same name of jax.numpy.
 
-With arguments that are all known, NumPy itself runs. The tables below name what the two do
-differently: it is done as NumPy does it, or refused.
+    np.linalg.norm(x)    ->    jnp.linalg.norm(x), and what NumPy raises for an array like `x`
+    np.unique(x)         ->    refused: the shape of the result depends on run-time values
+
+With arguments that are all known, NumPy itself runs. The tables below name what the two libraries
+do differently: it is done as NumPy does it, or refused. A function is looked up by its identity;
+the names in the tables are the labels of `NAMES`.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -83,7 +88,7 @@ _ALIASES: dict[str, Call] = {
     "row_stack": jnp.vstack,
 }
 
-#: keywords that only say how NumPy goes about it
+#: keywords that say how NumPy computes something, and change nothing about the result
 _HOW: dict[str, frozenset[str]] = {
     "argsort": frozenset({"kind"}),
     "sort": frozenset({"kind"}),
@@ -99,7 +104,7 @@ _HOW: dict[str, frozenset[str]] = {
 
 
 def _names() -> dict[Any, str]:
-    """NumPy's functions, by themselves: `sum`, `linalg.norm`."""
+    """The labels of NumPy's functions, by the functions themselves: `sum`, `linalg.norm`."""
     found: dict[Any, str] = {}
     for module, _, prefix in reversed(_MODULES):
         for name in dir(module):
@@ -107,7 +112,7 @@ def _names() -> dict[Any, str]:
             is_class = isinstance(function, type) or inspect.ismodule(function)
             if callable(function) and not is_class:
                 label = getattr(function, "__name__", name)
-                # `np.absolute` and `np.abs` are one: by the name that it gives itself
+                # `np.absolute` and `np.abs` are one function: its own name is the label.
                 best = label if hasattr(module, label) else name
                 found[function] = prefix + best
     return found
@@ -208,7 +213,7 @@ def _called(theirs: Call, args: Any, kwargs: Any, model: Model, name: str) -> An
     except (TypeError, ValueError, IndexError, NotImplementedError) as error:
         if isinstance(error, Error):
             raise
-        if is_tracer_error(error) or "concrete value" in str(error):
+        if is_tracer_error(error):
             raise _needs_values(f"np.{name}", name) from error
         model.fail()
         first = str(error).partition("\n")[0]
@@ -278,7 +283,10 @@ def _is_default(name: str, value: Any) -> bool:
 
 
 def _arrays(theirs: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The arguments with arrays for lists: NumPy takes both, jax.numpy wants arrays."""
+    """The arguments with arrays for lists: NumPy takes both, jax.numpy wants arrays.
+
+    Which parameters want arrays, only the annotations of jax.numpy tell, and those are texts.
+    """
     bound = _signature(theirs).bind(*args, **kwargs)
     for name, value in bound.arguments.items():
         parameter = bound.signature.parameters[name]
@@ -304,7 +312,7 @@ def _array(value: Any, annotation: str) -> Any:
 def _signature(theirs: Call) -> inspect.Signature:
     try:
         return inspect.signature(theirs)
-    except ValueError:  # it has none that could be asked for
+    except ValueError:  # a function of C has no signature
         return inspect.Signature(
             [
                 inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL, annotation="ArrayLike"),
@@ -338,7 +346,7 @@ def _scalar_type(kind: type) -> Call:
 
 
 def _method(function: Any, owner: np.ufunc, /, *args: Any, **kwargs: Any) -> Any:
-    """`np.add.reduce` and its kin."""
+    """A method of a ufunc, such as `np.add.reduce`."""
     if not has_tracer([args, kwargs]):
         return function(*args, **kwargs)
     method = function.__name__
@@ -402,26 +410,29 @@ def flatten(array: Any, *args: Any, **kwargs: Any) -> Any:
 _METHODS: dict[str, Call] = {"item": item, "tolist": tolist, "sort": sort, "flatten": flatten}
 
 
-#: methods that the arrays of NumPy and of JAX have in common, by JAX's functions behind them
+#: the same by JAX's functions behind the methods of tracers
+_OF_TRACERS = {getattr(jax.core.Tracer, name): call for name, call in _METHODS.items()}
+
+#: methods that the arrays of NumPy and of JAX have in common, by JAX's functions behind them; JAX
+#: itself says that a tracer has no bytes
 _SHARED = {
     function: name
     for name in dir(np.ndarray)
-    if not name.startswith("_") and name not in _METHODS
+    if not name.startswith("_") and name not in (*_METHODS, "tobytes")
     for function in [getattr(jax.core.Tracer, name, None)]
     if callable(function) and callable(getattr(np.ndarray, name))
 }
 
 
 def method_for(function: Any) -> Call | None:
-    """What to call instead of a method of arrays, given as the function behind it."""
-    name = getattr(function, "__name__", "")
-    if name == "meth" or name in _METHODS:
-        for known, call in _METHODS.items():
-            if function is getattr(jax.core.Tracer, known, None):
-                return functools.partial(_of_tracer, function, call)
-        if function in _SHARED:
-            return functools.partial(_of_numpy, function, _SHARED[function])
-    return None
+    """What to call instead of a method of arrays, given as the function behind it; or None."""
+    if not isinstance(function, types.FunctionType):
+        return None
+    call = _OF_TRACERS.get(function)
+    if call is not None:
+        return functools.partial(_of_tracer, function, call)
+    shared = _SHARED.get(function)
+    return None if shared is None else functools.partial(_of_numpy, function, shared)
 
 
 def _of_tracer(function: Any, call: Call, array: Any, *args: Any, **kwargs: Any) -> Any:
@@ -448,7 +459,7 @@ def _refuse_doubt(name: str, function: Call, args: Any, kwargs: Any, result: Any
     try:
         other = jax.eval_shape(lambda: function(*args, **kwargs))
     except (TypeError, ValueError, NotImplementedError):
-        return  # a program that calls it like this has an array of NumPy's
+        return  # JAX's arrays do not take such a call, so the program has one of NumPy's
     pairs = zip(jax.tree.leaves(other), jax.tree.leaves(result), strict=False)
     if any(one.dtype != getattr(two, "dtype", one.dtype) for one, two in pairs):
         raise refuse(

@@ -1,8 +1,12 @@
 """What NumPy itself does with arrays like those of a graph: its errors, and what its results are.
 
+    np.split(x, 2)      with a run-time `x` of shape (4,)
+                        ->    NumPy is called with zeros or ones of the same shape and dtype: it
+                              gives a list of two views, while jax.numpy's result is its own
+
 jax.numpy follows NumPy, but not in every corner: a list for a tuple, a bool for an integer, another
-message. NumPy is asked once, while the graph is built, with other numbers of the same types and
-shapes.
+message. NumPy is asked once, while the graph is built. Its result tells the containers, the dtypes
+and the views that the plain program gets; its exception is the one that the plain program raises.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ from d2s.backends.lax.forms.dtypes import is_dynamic, type_of
 from d2s.backends.lax.forms.trees import leaves, map_leaves
 from d2s.backends.lax.semantics.casts import refuse
 
-#: elements of all arguments together, beyond which NumPy is not asked
+#: the number of elements of all arguments together beyond which small arrays stand for them
 LARGE = 100_000
 
 
@@ -36,12 +40,12 @@ class Model:
         self.error: Exception | None = None
         self.result: Any = None
         self._name = name
-        #: the run-time values, and the arrays that stand for them
+        #: the arrays among the arguments, each with the example that stands for it
         self._pairs: list[tuple[Any, Any]] = []
         parts = leaves([args, kwargs])
         arrays = [part for part in parts if isinstance(part, np.ndarray | jax.Array)]
         large = sum(array.size for array in arrays) > LARGE
-        # a function of the user's is not called for this
+        # A function of the user's must not be called just to find out something.
         is_asked = not any(_is_function(part) for part in parts)
         if is_asked:
             like = map_leaves(self._small if large else self._example, [args, kwargs])
@@ -51,7 +55,7 @@ class Model:
                     self.result = function(*like[0], **like[1])
                 except Exception as error:
                     self.error = error
-        #: whether NumPy does with the arguments what it does with their examples
+        #: whether the result tells shapes as well: the examples have the shapes of the arguments
         self.is_known = is_asked and not large
         self._tells_dtypes = is_asked and self.error is None
         if large:
@@ -68,7 +72,7 @@ class Model:
         return made
 
     def _small(self, leaf: Any) -> Any:
-        """An example with the same number of dimensions; equal sizes stay equal."""
+        """A small example with the same number of dimensions; sizes that are equal stay equal."""
         if not isinstance(leaf, jax.core.Tracer | np.ndarray) or not leaf.shape:
             return self._example(leaf)
         made = _filled(tuple(min(size, 8 + size % 5) for size in leaf.shape), leaf.dtype)
@@ -126,7 +130,7 @@ class Model:
         return result
 
     def link_views(self, result: Any) -> None:
-        """Say which results are views of arguments in NumPy, or may be."""
+        """Link results that are views of arguments in NumPy, or may be, with those arguments."""
         ours, theirs = leaves(result), leaves(self.result)
         if not self._tells_dtypes or len(ours) != len(theirs):
             if self._name in VIEWING:
@@ -138,12 +142,13 @@ class Model:
             if not isinstance(other, np.ndarray) or not other.shape:
                 continue
             for array, example in self._pairs:
-                # what NumPy does not let anybody write is refused with the views
+                # NumPy lets nobody write into a result that is not writeable, such as a broadcast
+                # array: linked with its argument, a write of either is refused.
                 if np.may_share_memory(other, example) or not other.flags.writeable:
                     link_view(one, array)
 
 
-#: functions whose results may be views of arguments
+#: functions whose results may be views of their arguments, for calls about which NumPy is not asked
 VIEWING = frozenset(
     f"{prefix}{name}"
     for prefix in ("", "linalg.", "ndarray.")
@@ -195,7 +200,7 @@ def _is_function(value: Any) -> bool:
 
 
 def _look(value: Any) -> str:
-    """Containers, shapes and kinds of numbers."""
+    """The containers, shapes and kinds of numbers of a value, as a text to compare and show."""
     if isinstance(value, tuple | list):
         name = "tuple" if isinstance(value, tuple) else "list"
         return f"{name}({', '.join(map(_look, value))})"

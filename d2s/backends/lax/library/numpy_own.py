@@ -1,4 +1,11 @@
-"""Functions of NumPy's that jax.numpy has, and does otherwise: done as NumPy does them."""
+"""Functions that jax.numpy has but does otherwise than NumPy: here they do as NumPy does.
+
+    np.linalg.inv(a)    ->    jnp.linalg.inv(a), and NumPy's LinAlgError where the result is not
+                              finite although `a` is
+
+`OWN` has the functions with other parameters or results, `fail_like_numpy` the errors of linear
+algebra, which jax.numpy does not raise.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +43,11 @@ def _correlate(a: Any, v: Any, mode: str = "valid") -> Any:
 
 
 def _slid(slide: Call, a: Any, v: Any, mode: str) -> Any:
-    """A convolution; XLA's multiplies with the zeros around an array, which a NaN survives."""
+    """A convolution or correlation, by XLA's operation if all numbers are finite.
+
+    XLA multiplies with zeros around the array, and zero times NaN or infinity is NaN: then the
+    products are summed without such zeros.
+    """
     a, v = jnp.asarray(a), jnp.asarray(v)
     whole = jnp.issubdtype(jnp.result_type(a, v), jnp.integer)
     if whole or a.ndim != 1 or v.ndim != 1 or not (a.size and v.size):
@@ -58,7 +69,8 @@ def _slid(slide: Call, a: Any, v: Any, mode: str) -> Any:
         total = jax.lax.fori_loop(0, short.size, add, total)
         start = {"full": 0, "valid": short.size - 1}.get(mode)
         if start is None:
-            # the middle; of a correlation with a longer array, NumPy turns the two around
+            # The mode "same" takes the middle. For a correlation with a longer array, NumPy
+            # exchanges the two, which moves the middle.
             turned = slide is jnp.correlate and a.size < kernel.size
             start = short.size // 2 if turned else (short.size - 1) // 2
         return jax.lax.dynamic_slice(total, (start,), result.shape)
@@ -121,7 +133,7 @@ _SINGULAR = np.linalg.LinAlgError("Singular matrix")
 _NOT_DEFINITE = np.linalg.LinAlgError("Matrix is not positive definite")
 _NO_SVD = np.linalg.LinAlgError("SVD did not converge")
 
-#: where NumPy raises, jax.numpy gives numbers that are none
+#: functions for which NumPy raises an error where jax.numpy gives NaN or infinity
 _FAILS = {
     "linalg.inv": _SINGULAR,
     "linalg.matrix_power": _SINGULAR,
@@ -131,7 +143,8 @@ _FAILS = {
     "linalg.cholesky": _NOT_DEFINITE,
 }
 
-#: they need the singular values, which an array with a NaN does not have; for which orders
+#: functions that need singular values, which an array with a NaN does not have: for these orders
+#: of a norm, or always
 _BY_SVD: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(("linalg.svd", "linalg.svdvals", "linalg.pinv", "linalg.matrix_rank"), ()),
     "linalg.cond": (None, 2, -2),

@@ -1,4 +1,11 @@
-"""`min`, `max` and `sorted` of run-time values: what Python finds by comparing one by one."""
+"""`min`, `max` and `sorted` of run-time values: what Python finds by comparing one by one.
+
+    min(a, b)            ->    cond(b < a, lambda: b, lambda: a), so that `a` wins if they are equal
+    min(x)               ->    x[argmin(x)], for an array of one dimension
+    sorted(l, key=f)     ->    the stacked items in the order of a stable sort of the stacked keys
+
+The order of items without run-time values in their keys is Python's own.
+"""
 
 from __future__ import annotations
 
@@ -21,16 +28,15 @@ from d2s.backends.lax.semantics.casts import fail_where, has_traced, refuse
 Call = Callable[..., Any]
 
 
-def extreme(name: str) -> Call:
-    """`min` or `max`: the first of the best items."""
-    plain = getattr(builtins, name)
-    better: Call = (lambda a, b: a < b) if name == "min" else (lambda a, b: a > b)
+def extreme(plain: Call) -> Call:
+    """What computes `min` or `max`, whichever is given: the first of the best items."""
+    better: Call = (lambda a, b: a < b) if plain is min else (lambda a, b: a > b)
 
     def pick(*args: Any, key: Any = None, **default: Any) -> Any:
         if not args or (default and len(args) > 1):
-            return plain(*args, key=key, **default)  # Python says what is wrong
+            return plain(*args, key=key, **default)  # Python raises its own error
         if len(args) == 1 and key is None and _is_row(args[0]):
-            return _extreme_element(args[0], name)
+            return _extreme_element(args[0], plain)
         items = list(args[0]) if len(args) == 1 else list(args)
         keys = _deciding(items if key is None else [key(item) for item in items])
         if not has_traced(keys):
@@ -55,7 +61,7 @@ def extreme(name: str) -> Call:
 
 
 def _of_nothing(plain: Call, default: dict[str, Any]) -> Any:
-    """What there is for no items: the default, or else Python's own exception."""
+    """What `min` or `max` gives for no items: the default, or else Python's own exception."""
     try:
         return plain([], **default)
     except ValueError as error:
@@ -63,7 +69,11 @@ def _of_nothing(plain: Call, default: dict[str, Any]) -> Any:
 
 
 def _deciding(keys: list[Any]) -> list[Any]:
-    """Of keys that are tuples, what comes first, if Python looks no further: it all differs."""
+    """The keys as far as Python looks at them.
+
+    Tuples are compared from their first entries on. Where those are all different and known, the
+    run-time values behind them decide nothing.
+    """
     if not has_traced(keys) or not all(type(key) is tuple for key in keys):
         return keys
     for length in range(1, min(map(len, keys)) + 1):
@@ -79,13 +89,16 @@ def _deciding(keys: list[Any]) -> list[Any]:
 
 
 def _known(key: Any) -> Any:
-    """A key that is known: what jax computes while a graph is built is not, NumPy's answers are."""
+    """A key without run-time values, with NumPy's numbers for jax arrays.
+
+    While a graph is built, a comparison of jax arrays that are known gives a run-time value.
+    """
     return map_leaves(_number, key)
 
 
 def _number(leaf: Any) -> Any:
     if isinstance(leaf, jax.core.Tracer):
-        leaf = leaf.to_concrete_value()  # under jax.grad
+        leaf = leaf.to_concrete_value()  # jax.grad follows a value that is known
     return np.asarray(leaf)[()] if isinstance(leaf, jax.Array) else leaf
 
 
@@ -93,18 +106,20 @@ def _is_row(value: Any) -> bool:
     return is_traced(value) and value.ndim == 1 and value.size > 0
 
 
-def _extreme_element(array: Any, name: str) -> Any:
-    """The same for an array of one dimension, in one operation.
+def _extreme_element(array: Any, plain: Call) -> Any:
+    """`min` or `max` of an array of one dimension, in one operation.
 
-    A NaN is never better than another number, nor is anything better than a NaN.
+    A NaN is never better than another number, nor is any number better than a NaN: a NaN that comes
+    first is the result, and all others are passed over.
     """
+    position_of: Call = jnp.argmin if plain is min else jnp.argmax
     if not jnp.issubdtype(array.dtype, jnp.inexact):
-        return array[jnp.argmin(array) if name == "min" else jnp.argmax(array)]
+        return array[position_of(array)]
     if jnp.issubdtype(array.dtype, jnp.complexfloating):
-        raise TypeError(f"{name}() of complex numbers")
-    worst = jnp.inf if name == "min" else -jnp.inf
+        raise TypeError(f"{plain.__name__}() of complex numbers")
+    worst = jnp.inf if plain is min else -jnp.inf
     known = jnp.where(jnp.isnan(array), worst, array)
-    place = jnp.argmin(known) if name == "min" else jnp.argmax(known)
+    place = position_of(known)
     return jnp.where(jnp.isnan(array[0]), array[0], array[place])
 
 
@@ -120,7 +135,7 @@ def sorted_(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> list[
     if len(items) < 2:
         return items
     if reverse:
-        # as Python does it: what is equal stays in its order
+        # Items that are equal keep their order, so it is turned around before and after the sort.
         items, keys = items[::-1], keys[::-1]
     order = _order(keys)
     made = [_picked(items, order[n]) for n in range(len(items))]
@@ -128,7 +143,7 @@ def sorted_(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> list[
 
 
 def sort(items: list[Any]) -> Call:
-    """The method of a list."""
+    """What stands for the method `sort` of a list."""
 
     def in_place(*, key: Any = None, reverse: Any = False) -> None:
         items[:] = sorted_(items, key=key, reverse=reverse)
@@ -202,6 +217,6 @@ def _picked(items: list[Any], place: Any) -> Any:
 
 
 def _same_kind(items: list[Any], made: Any) -> Any:
-    """What is one of several numbers is of their kind, if they have one."""
+    """A value that is one of several numbers, as the kind of number that all of them have."""
     kind = functools.reduce(origins.joined, map(origins.kind_of, items))
     return origins.made(made, kind) if is_traced(made) else made

@@ -1,4 +1,10 @@
-"""Builtins and methods that make texts of run-time values."""
+"""Builtins and methods that make texts of run-time values.
+
+    "{:.2f} of {}".format(x, n)    ->    a `Text` with the values `x` and `n`, filled in by the host
+
+Python's own `str.format` reads the template: the values are handed to it in parts that leave marks
+in the letters, and the marks are read afterwards.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +45,7 @@ def _text(plain: Call, how: str) -> Call:
 
 
 def quoted(value: Any, how: str) -> Any:
-    """A value inside an f-string, or a template, that d2s reads afterwards."""
+    """What stands for a value inside an f-string or a template, whose letters d2s reads later."""
     if reprs.speaks(value):
         return reprs.ObjectQuote(value, how, scopes.root().quotes)
     value = texts.with_sizes(value)
@@ -61,17 +67,17 @@ def percent(template: Any, values: Any) -> Any:
 
 
 def of_text(method: Call) -> Call | None:
-    """A method of a plain text that makes another one with run-time values in it."""
-    letters, name = getattr(method, "__self__", None), getattr(method, "__name__", "")
+    """What to call instead of a method of a plain text that takes run-time values; or None."""
+    letters = getattr(method, "__self__", None)
     if not isinstance(letters, str) or scopes.current() is None:
         return None
-    if name == "format":
+    if method == str.format.__get__(letters):
         return lambda *args, **kwargs: _filled(method, letters, args, kwargs)
-    if name == "format_map":
+    if method == str.format_map.__get__(letters):
         return lambda mapping: _filled(method, letters, (mapping,), {}, _Parts)
-    if name == "join":
+    if method == str.join.__get__(letters):
         return lambda parts: _joined(method, letters, parts)
-    if name == "__mod__":
+    if method == str.__mod__.__get__(letters):
         return lambda values: percent(letters, values)
     return None
 
@@ -79,9 +85,12 @@ def of_text(method: Call) -> Call | None:
 def _filled(
     method: Call, template: str, args: Any, kwargs: dict[str, Any], part: Any = None
 ) -> Any:
-    """A template with values: what it asks of them, Python asks of parts that leave marks."""
+    """A template with values, filled by Python's own method: parts that leave marks stand for them.
+
+    `part` is the class of the parts, if they are no plain values.
+    """
     asked: set[str | None] = set()
-    with suppress(ValueError):  # Python says what is wrong with a template
+    with suppress(ValueError):  # the method itself raises the error about a wrong template
         asked.update(conversion for *_, conversion in string.Formatter().parse(template))
     make = functools.partial(part or _TextPart, "a" if "a" in asked else "r")
     if {"a", "r"} <= asked:
@@ -102,10 +111,10 @@ def _joined(join: Call, letters: str, parts: Any) -> Any:
 
 
 class _TextPart:
-    """A value in a template of `str.format`, which asks for attributes and items of it.
+    """Stands for a value in a template of `str.format`, which asks for attributes and items of it.
 
-    It has no attributes of its own: a template may ask for any name. Python makes `!a` of `!r`, so
-    it is told which of them a template has; None stands for both.
+    It has no attributes of its own, since a template may ask for any name. For `!a` Python asks for
+    the `repr` as well, so `by_repr` tells which of `!r` and `!a` the template has; None for both.
     """
 
     __slots__ = ("by_repr", "value")
@@ -140,7 +149,7 @@ _by_repr, _value = (vars(_TextPart)[name] for name in ("by_repr", "value"))
 
 
 class _Converted(str):
-    """A part after `!s`, `!r` or `!a`: a format behind that is one of the whole text."""
+    """A part after `!s`, `!r` or `!a`: a format that follows is one for the whole text."""
 
     value: Any
     how: str
@@ -160,7 +169,7 @@ def _formatted(value: Any, how: str, spec: str) -> str:
 
 
 class _Parts:
-    """The mapping of `str.format_map`."""
+    """Stands for the mapping of `str.format_map`."""
 
     def __init__(self, by_repr: str | None, mapping: Any) -> None:
         self._by_repr, self._mapping = by_repr, mapping
@@ -170,9 +179,9 @@ class _Parts:
 
 
 def unbound(function: Any) -> Call | None:
-    """A method that is called by way of its class, `str.format(text, ...)`: as one of the object.
+    """What to call instead of a method that is called on its class, ``str.format(text, ...)``.
 
-    None for anything else.
+    The method is called on the object, as ``text.format(...)``. None for anything else.
     """
     if not isinstance(function, types.MethodDescriptorType | types.WrapperDescriptorType):
         return None
@@ -180,7 +189,7 @@ def unbound(function: Any) -> Call | None:
     def call(*args: Any, **kwargs: Any) -> Any:
         owner = str(args[0]) if args and isinstance(args[0], Text) else (*args, None)[0]
         if not args or not isinstance(owner, function.__objclass__):
-            return function(*args, **kwargs)  # Python says what is wrong
+            return function(*args, **kwargs)  # Python raises its own error
         return fn(function.__get__(owner, type(owner)))(*args[1:], **kwargs)
 
     return call

@@ -1,6 +1,11 @@
-"""Functions that give something else on every call, or do something outside: a graph does neither.
+"""Functions that give something else on every call, or do something outside of the program.
 
-What they gave while the graph is built would be a constant of it.
+    noise = random.random()    ->    refused: the number of the time when the graph is built would
+                                     be a constant of the graph
+
+They are told by the module that they come from: the tables are about whole libraries, methods and
+submodules included, which need not be imported for it, and a function has no other mark of the
+library that it belongs to.
 """
 
 from __future__ import annotations
@@ -12,7 +17,7 @@ _TIME = "the time taken outside and passed in"
 _WARNING = "a warning outside the static function"
 _FILE = "the file read outside and its content passed in, and written outside"
 
-#: modules as a whole
+#: modules all of whose functions are refused, with what to write instead
 _MODULES = {
     "random": _KEYED.format("uniform(key)"),
     "numpy.random": _KEYED.format("normal(key, shape)"),
@@ -25,7 +30,7 @@ _MODULES = {
     "subprocess": "the process run outside and its result passed in",
 }
 
-#: single functions, as module.name
+#: single functions, as module.name, with what to write instead
 _FUNCTIONS = {
     "posix.urandom": _KEYED.format("bits(key)"),
     "nt.urandom": _KEYED.format("bits(key)"),

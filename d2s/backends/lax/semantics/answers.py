@@ -1,8 +1,13 @@
 """What run-time values answer to libraries that ask what they are.
 
+    rate = 0.1                          # a Python number, in the graph a tracer
+    isinstance(rate, jax.Array)         # asked by Equinox: False, as in plain Python
+                                        # asked by JAX or d2s: True, it is a value of the graph
+
 A library that sorts values into arrays and others (Equinox partitions a module by `eqx.is_array`)
 would take a Python number of a graph for an array, and train it. To the code of JAX and of d2s
-every run-time value is an array; to all other code, what plain Python has there.
+every run-time value is an array; to all other code it is what plain Python has there. The question
+comes without the one who asks it, so the file of the calling frame has to tell who that is.
 """
 
 from __future__ import annotations
@@ -33,7 +38,7 @@ def methods(tracer: Any) -> dict[str, Any]:
         return False
 
     def __jax_array__(self: Any) -> Any:
-        """A tracer has such a field, which is empty: to `hasattr`, that is one too many."""
+        """The field of a tracer, which is empty; for `hasattr` of a library there must be none."""
         found = field.fget(self)
         if found is None and _is_asked_from_outside(sys._getframe(1)):
             raise AttributeError("__jax_array__")
@@ -43,6 +48,7 @@ def methods(tracer: Any) -> dict[str, Any]:
 
 
 def _is_asked_from_outside(frame: Any) -> bool:
+    """Whether a frame is of code that is neither JAX's nor d2s's, while d2s builds a graph."""
     if scopes.current() is None:
         return False
     asker = frame.f_code.co_filename
@@ -52,8 +58,8 @@ def _is_asked_from_outside(frame: Any) -> bool:
 def refuse_numbers(function: Any, values: Any) -> None:
     """Refuse to hand Python numbers of a graph to a library that may ask for their class.
 
-    A number that is an argument becomes a constant then, and one that a loop would carry stays one
-    if the loop does not change it: the library gets the number itself.
+    The refusal names the number. If it is an argument of the call, the graph is built again with
+    the number as a constant, and the library gets the number itself.
     """
     if not takes_functions(function) or takes_numbers_as_arrays(function):
         return

@@ -1,12 +1,16 @@
 """Python's operators on run-time values: a Python number keeps Python's results and errors.
 
 JAX's operators take every number for an array: `7 / 0` is infinite, `True + True` is True, complex
-numbers have an order. Here an operator asks what its operands are in plain Python (`origins`).
-Where one is an array, JAX decides. Where both are Python numbers, Python decides: which kind the
-result has, and which operands it refuses, is found by asking Python about samples; what it
-refuses for some values alone, such as a divisor of zero, goes through the error channel. Where
-nobody knows, because a branch or a loop has joined a Python number and an array, the two must
-agree, or the call ends with `d2s.NumberInDoubt`.
+numbers have an order. Here an operator asks what its operands are in plain Python (`origins`):
+
+    n / d     both are Python integers    ->    a float, and ZeroDivisionError where `d` is zero
+    x / d     `x` is an array             ->    what JAX gives
+    y / d     `y` was joined of both      ->    what JAX gives, if Python gives the same;
+                                                else the call ends with `d2s.NumberInDoubt`
+
+Which kind the result of Python's operator has, and which kinds it refuses, is found by asking
+Python itself about a sample of each kind. What Python refuses for some values alone, such as a
+divisor of zero, goes through the error channel.
 
 >>> operands = {bool: True, int: 1, float: 1.0}
 >>> type(operator.add(operands[bool], operands[bool])).__name__
@@ -42,7 +46,7 @@ Operator = Callable[..., Any]
 _SAMPLES: dict[Any, Any] = {bool: True, int: 1, float: 1.0, complex: 1j}
 _ZEROS: dict[Any, Any] = {bool: False, int: 0, float: 0.0, complex: 0j}
 
-#: a divisor of zero is refused
+#: operators that refuse a divisor of zero
 _DIVIDE = (operator.truediv, operator.floordiv, operator.mod, divmod)
 _SHIFT = (operator.lshift, operator.rshift)
 _COMPARE = (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)
@@ -55,12 +59,16 @@ _UNARY: tuple[Operator, ...] = (operator.neg, operator.pos, operator.invert, abs
 
 #: the largest exponent of a power of e that Python's floats hold
 _LARGEST = math.log(sys.float_info.max)
-#: a power of a 32-bit float with a smaller exponent stays in the range of Python's floats
+#: a power of a 32-bit float with an exponent up to this is in the range of Python's 64-bit floats
 _SAFE_EXPONENT = 8
 
 
 def methods(tracer: Any) -> Iterator[tuple[str, Any]]:
-    """Operators for a class of tracers, as Python's numbers have them; `patches` puts them in."""
+    """Operators for a class of tracers, as Python's numbers have them; `patches` puts them in.
+
+    Only for code outside of JAX: JAX's own code computes with arrays by the same operators. An
+    operator is not told who calls it, so the file of the calling frame has to tell.
+    """
     for op in _BINARY:
         name = op.__name__.strip("_")
         for swapped, method in ((False, f"__{name}__"), (True, f"__r{name}__")):
@@ -75,7 +83,7 @@ def methods(tracer: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _copying(own: Operator) -> Operator:
-    """A number is its own copy; that of an array is another array."""
+    """`copy.copy` of a value: a number is its own copy, the copy of an array is another array."""
 
     def copied(self: Any, *memo: Any) -> Any:
         return own(self, *memo) if origins.kind_of(self) is ARRAY else self
@@ -84,7 +92,7 @@ def _copying(own: Operator) -> Operator:
 
 
 def in_place(change: Operator, own: Operator) -> Operator:
-    """`x += v`; of two Python numbers that do not fit together, Python names this operator."""
+    """`x += v`; Python's error about two numbers that do not fit together names this operator."""
 
     def apply(self: Any, other: Any) -> Any:
         kinds = origins.kind_of(self), _number_kind(other)
@@ -118,7 +126,7 @@ def _unary(op: Operator, own: Operator) -> Operator:
             _refuse_doubtful_bools(self)
         elif kind in PYTHON:
             scopes.ask_kinds(kind is bool)
-            result = type(op(_SAMPLES[kind]))  # Python says what is wrong
+            result = type(op(_SAMPLES[kind]))  # raises Python's error for a wrong kind
             return _as(own(_as_integer(self)), result)
         return origins.made(own(self), kind)
 
@@ -127,6 +135,7 @@ def _unary(op: Operator, own: Operator) -> Operator:
 
 
 def _apply(op: Operator, one: Any, other: Any, own: Operator) -> Any:
+    """The result of a binary operator; `own` is what JAX does."""
     kinds = _number_kind(one), _number_kind(other)
     if ARRAY in kinds or NUMPY in kinds:
         operands.meet(one, other)
@@ -156,9 +165,10 @@ def _apply(op: Operator, one: Any, other: Any, own: Operator) -> Any:
 
 
 def _refuse_order(op: Operator, value: Any) -> None:
-    """Complex numbers have no order, and Python's text says which of the two came first.
+    """Refuse the order of complex numbers.
 
-    That is not known here: `1 < z` comes as `z > 1`.
+    Python raises a TypeError whose text tells which of the operands comes first. That is not known
+    here, because ``1 < z`` arrives as ``z > 1``.
     """
     if op not in (operator.eq, operator.ne):
         error = refuse("the order of a complex number", "its real part, or abs(...) of it")
@@ -166,7 +176,7 @@ def _refuse_order(op: Operator, value: Any) -> None:
 
 
 def _number_kind(value: Any) -> Any:
-    """The kind of an operand; what is no number at all is left to JAX, as arrays are."""
+    """The kind of an operand; what is no number at all counts as an array, and is left to JAX."""
     if isinstance(value, PYTHON) and type(value) not in PYTHON:
         return next(kind for kind in PYTHON if isinstance(value, kind))
     return origins.kind_of(value)
@@ -175,7 +185,7 @@ def _number_kind(value: Any) -> Any:
 def _as(found: Any, kind: Any) -> Any:
     """A result as the kind of number that Python gives; None if nobody knows."""
     if not isinstance(found, jax.core.Tracer):
-        return found  # NotImplemented
+        return found  # NotImplemented, by which Python goes on to the other operand
     is_weak = kind in (None, bool) or jax.typeof(found).weak_type
     return origins.made(found, kind) if is_weak else weak(found, kind)
 
@@ -198,14 +208,14 @@ def _kind_of_result(op: Operator, one: Any, other: Any) -> Any:
 
 
 def _as_integer(value: Any) -> Any:
-    """Python's bools are integers to its arithmetic, those of arrays are not."""
+    """A Python bool as the integer that Python's arithmetic takes it for."""
     if isinstance(value, jax.core.Tracer) and value.dtype == jnp.bool_:
         return weak(value, int)
     return value
 
 
 def _refuse_doubtful_bools(*values: Any) -> None:
-    """Python adds bools as integers, and JAX does not: it must be known whose they are."""
+    """Refuse arithmetic with bools that may be Python's, which are integers, or an array's."""
     if all(_likely_kind(value) is bool for value in values):
         raise refuse(
             "arithmetic with bools of which a run-time condition decides whether they are "
@@ -218,7 +228,7 @@ def _refuse_doubtful_bools(*values: Any) -> None:
 
 
 def _check(op: Operator, one: Any, other: Any, kinds: tuple[Any, ...], is_sure: bool) -> None:
-    """Let the error channel tell where Python raises an exception for some of the values."""
+    """Report through the error channel where Python raises an exception for some of the values."""
     if op in _DIVIDE and not _is_never_zero(other):
         scopes.ask_kinds(True)
         _fail_where(_equals_zero(other), _error(op, kinds, _ZEROS[kinds[1]]), is_sure)
@@ -229,7 +239,7 @@ def _check(op: Operator, one: Any, other: Any, kinds: tuple[Any, ...], is_sure: 
 
 
 def _check_division(op: Operator, one: Any, other: Any) -> None:
-    """An integer array by zero: NumPy's is zero, JAX's is not, and nobody knows whose it is."""
+    """End the call where an integer array that may be NumPy's or JAX's is divided by zero."""
     if op not in _DIVIDE or op is operator.truediv or not aliases.has_numpy_arguments():
         return
     if is_integer(one) and is_integer(other) and (is_traced(other) or not np.all(other)):
@@ -286,7 +296,7 @@ _ANYTHING: Bounds = (-math.inf, math.inf)
 
 
 def _bounds(value: Any) -> Bounds:
-    """Between which numbers a Python integer surely is: positions of loops are counted."""
+    """The least and the largest number that a value may be; known for the positions of loops."""
     if not is_traced(value):
         return (value, value) if type(value) in (bool, int) else _ANYTHING
     if scopes.is_position(value):
@@ -308,7 +318,7 @@ def _bounds_of_result(op: Operator, one: Any, other: Any) -> Bounds | None:
     if combine is None or _ANYTHING in sides:
         return None
     corners = [combine(a, b) for a in sides[0] for b in sides[1]]
-    # infinity less infinity is anything
+    # Infinity less infinity is not a number, and then nothing is known of the result.
     return None if any(map(math.isnan, corners)) else (min(corners), max(corners))
 
 

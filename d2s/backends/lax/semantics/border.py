@@ -1,10 +1,16 @@
 """The border to code that is not converted: what comes back over it as an exception.
 
-Run-time values are tracers, and some of Python's objects are ones of d2s's while a graph is built:
-texts, ranges, lists that a loop appends to. Code behind the border may refuse one for its class,
-where plain Python would go on with the value. Nobody can tell such an exception from one of the
-program's own, and a handler of the user's would take it for that. So it becomes an error of d2s's,
-unless it surely is what plain Python raises too.
+Run-time values are tracers, and objects of d2s's stand for some of Python's while a graph is built:
+for texts, ranges, lists that a loop appends to. Code behind the border may refuse such an object
+for its class, where plain Python would go on with the value:
+
+    try:
+        day = datetime.date(2024, 1, n)     # with a run-time `n`: TypeError, for a tracer is no int
+    except TypeError:
+        day = None                          # plain Python never comes here
+
+A handler of the user's cannot tell such an exception from one of the program's own. So it becomes
+an error of d2s's, unless it surely is what plain Python raises too.
 """
 
 from __future__ import annotations
@@ -32,7 +38,7 @@ from d2s.errors import StagingError
 from d2s.libraries import is_library_file, is_of_d2s, is_standard_file
 
 _OURS = (Text, Sequence, Fresh, Recorder)
-#: they say that something is not there, whatever it is
+#: exceptions that say that something is not there, which does not depend on the class of a value
 _NOT_THERE = (LookupError, AttributeError, StopIteration, StopAsyncIteration)
 
 
@@ -63,7 +69,7 @@ def refusal(function: Any, values: Any, error: Exception) -> Exception | None:
 
 
 def _run_time_values(value: Any) -> list[Any]:
-    """What is behind something that stands for a value of Python's."""
+    """The run-time values that something which stands for a Python value is made of."""
     if isinstance(value, Range):
         value = [value.start, value.length, value.step]
     return [leaf for leaf in leaves(value) if isinstance(leaf, jax.core.Tracer)]
@@ -75,9 +81,9 @@ def _file(function: Any) -> str | None:
 
 
 def _with_parts(function: Any) -> Any:
-    """A callable that holds values of the call; a method of Python's own containers holds others.
+    """The function, to look for run-time values in it; None for a method of a Python container.
 
-    `[x].pop(7)` fails for the 7, whatever is in the list.
+    ``[x].pop(7)`` fails because of the 7, whatever is in the list.
     """
     return None if isinstance(getattr(function, "__self__", None), _CONTAINERS) else function
 
@@ -106,7 +112,8 @@ def _is_the_programs(error: Exception, found: list[Any]) -> bool:
     if is_made_code(code):
         return True
     if is_of_jax(code.co_filename):
-        return not any(map(is_symbolic, found))  # to Python, a dimension is one of its integers
+        # In plain Python a named dimension is an integer, about which JAX would not complain.
+        return not any(map(is_symbolic, found))
     if not sites.is_explicit(error) or is_standard_file(code.co_filename):
         return False
     if is_of_d2s(code.co_filename) or not is_library_file(code.co_filename):
@@ -117,7 +124,7 @@ def _is_the_programs(error: Exception, found: list[Any]) -> bool:
 
 
 def _not_pythons(values: list[Any]) -> Iterator[Any]:
-    """What is in some values, however deep, that code behind the border may not know."""
+    """The objects in some values, however deep, that code behind the border may not know."""
     seen: set[int] = set()
     while values:
         value = values.pop()

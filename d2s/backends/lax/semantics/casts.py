@@ -1,4 +1,10 @@
-"""Run-time values as Python numbers, and failures that a run-time condition decides."""
+"""Run-time values as Python numbers, and failures that a run-time condition decides.
+
+    int(x)    ->    trunc(x) as a Python integer, and through the error channel a ValueError where
+                    `x` is NaN, an OverflowError where it is infinite
+
+What Python's conversions check, `fail_where` reports when the graph runs.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +28,12 @@ _DTYPES = {int: "int64", float: "float64", complex: "complex128", bool: "bool"}
 
 
 def has_traced(args: Any) -> bool:
+    """Whether a value has a run-time value in it."""
     return any(is_traced(leaf) for leaf in leaves(args))
 
 
 def has_tracer(args: Any) -> bool:
-    """Whether jax follows a value in it, though the value may be known (under `jax.grad`)."""
+    """Whether a value has a tracer in it; under `jax.grad` its value may be known all the same."""
     return any(isinstance(leaf, jax.core.Tracer) for leaf in leaves(args))
 
 
@@ -124,7 +131,7 @@ def to_bool(value: Any) -> Any:
 
 
 def as_bool(flag: Any) -> Any:
-    """A truth that Python itself has asked for: a bool of Python's, whatever was asked."""
+    """A run-time truth as a bool of Python's, which is what Python's own questions give."""
     return origins.as_kind(flag, bool)
 
 

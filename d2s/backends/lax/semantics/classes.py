@@ -1,5 +1,8 @@
 """What a run-time value is in plain Python: `isinstance`, `type` and the like, as Python answers.
 
+    isinstance(n, int)      # with a run-time `n` that was the Python number 3: True, as in Python
+    x.bit_length            # for an array: Python's own AttributeError
+
 Where a branch or a loop has joined a Python number and an array, and where plain Python has a
 scalar of NumPy's, the question is refused.
 """
@@ -29,11 +32,12 @@ from d2s.libraries import is_library_file
 from d2s.runtime.calls import fn
 from d2s.runtime.ops import any_
 
-#: all that a run-time value can be in plain Python
+#: the classes that a run-time value can have in plain Python
 _CANDIDATES = (bool, int, float, complex, ARRAY)
 
 
 def _asked(value: Any) -> type:
+    """The class of a run-time value in plain Python; refused where that is not known."""
     kind: type | None = kind_of(value)
     scopes.ask_kinds(True)
     if kind is None or kind is NUMPY:
@@ -65,14 +69,17 @@ def isinstance_(value: Any, wanted: Any) -> Any:
 
 
 def issubclass_(kind: Any, wanted: Any) -> bool:
-    """`issubclass`, whose answer is another one once somebody has registered a class."""
+    """`issubclass`, whose answer for an abstract class may change: the graph depends on it."""
     if isinstance(kind, type):
         note_registered(kind, wanted)
     return issubclass(kind, wanted)
 
 
 def note_registered(kind: type, wanted: Any) -> None:
-    """An abstract class may get to know a class after the graph was built."""
+    """Let the graph depend on what abstract classes say of a class.
+
+    Somebody may register the class with one of them after the graph was built.
+    """
     for one in _classes(wanted):
         if isinstance(one, abc.ABCMeta) and not _data_members(one) and kind is not one:
             answer = issubclass(kind, one)
@@ -84,7 +91,7 @@ def _is_still(kind: type, wanted: type, answer: bool) -> bool:
 
 
 def _users_check(kind: Any) -> types.FunctionType | None:
-    """What a class of the user's asks about instances; None for those of Python and libraries."""
+    """The `__instancecheck__` of a metaclass of the user's; None for those of libraries."""
     check = getattr(type(kind), "__instancecheck__", None)
     if not isinstance(check, types.FunctionType) or is_library_file(check.__code__.co_filename):
         return None
@@ -92,7 +99,10 @@ def _users_check(kind: Any) -> types.FunctionType | None:
 
 
 def _is_a(kind: type, wanted: Any) -> bool:
-    """Whether what is of a type is one of these: a protocol asks only which attributes it has."""
+    """Whether values of a type are instances of one of these classes.
+
+    A protocol asks only which attributes they have.
+    """
     return any(
         all(hasattr(kind, name) for name in members)
         if (members := _data_members(one))
@@ -102,7 +112,10 @@ def _is_a(kind: type, wanted: Any) -> bool:
 
 
 def _data_members(kind: Any) -> set[str]:
-    """The names that a protocol asks for, if one of them is no method: no class answers for it."""
+    """The names that a protocol with an attribute other than a method asks for; none for others.
+
+    Python does not answer `issubclass` for such a protocol.
+    """
     if not (getattr(kind, "_is_protocol", False) and getattr(kind, "_is_runtime_protocol", False)):
         return set()
     names: set[str] = typing._get_protocol_attrs(kind)  # type: ignore[attr-defined]
@@ -110,7 +123,7 @@ def _data_members(kind: Any) -> set[str]:
 
 
 def _stood_for(value: Any) -> type | None:
-    """The type in plain Python of what an object of d2s's stands for; None for other values."""
+    """The class in plain Python of what an object of d2s's stands for; None for other values."""
     if isinstance(value, Text):
         return str
     if not isinstance(value, Sequence | Fresh):
@@ -128,9 +141,9 @@ def _is_instance(value: Any, wanted: Any) -> bool:
         note_registered(type(value), wanted)
         return isinstance(value, wanted)
     answers = {kind: _is_a(kind, wanted) for kind in _CANDIDATES}
-    numpy = [kind for kind in _classes(wanted) if kind.__module__ == "numpy"]
+    numpy = [kind for kind in _classes(wanted) if _is_of_numpy(kind)]
     if len(set(answers.values())) == 1 and not numpy:
-        return answers[int]  # it is the same for everything that can be in a graph
+        return answers[int]  # the answer is the same for all that a run-time value can be
     kind = _asked(value)
     if kind is ARRAY and numpy and not answers[kind]:
         raise _refused(
@@ -140,7 +153,16 @@ def _is_instance(value: Any, wanted: Any) -> bool:
     return answers[kind]
 
 
+def _is_of_numpy(kind: Any) -> bool:
+    """Whether a class is one that NumPy's arrays and scalars may be instances of.
+
+    NumPy has many such classes without a common base, so the module of the class has to tell.
+    """
+    return bool(kind.__module__ == "numpy")
+
+
 def _classes(wanted: Any) -> list[Any]:
+    """The single classes that the second argument of `isinstance` names."""
     if isinstance(wanted, tuple):
         return [kind for part in wanted for kind in _classes(part)]
     if isinstance(wanted, types.UnionType):
@@ -168,7 +190,7 @@ def getattr_(value: Any, name: str, *default: Any) -> Any:
     if not is_traced(value):
         note_attribute(value, name)
     if not is_traced(value) or _has(value, name):
-        # the default is for what plain Python does not have either
+        # The default must not hide that a tracer lacks what the value has in plain Python.
         return getattr(value, name, *(() if is_traced(value) else default))
     if default:
         return default[0]
@@ -185,8 +207,8 @@ def _has(value: Any, name: str) -> bool:
 def missing(kind: type, name: str) -> AttributeError:
     """What Python raises for an attribute that values of a kind do not have.
 
-    It knows the class and not the value, which stays in the graph; that is enough for Python to
-    find a name that was meant.
+    Its `obj` is the class instead of the value, which must not leave the graph; that is enough for
+    Python to suggest a name that may have been meant.
     """
     module = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
     text = f"'{module}{kind.__qualname__}' object has no attribute '{name}'"
@@ -194,9 +216,10 @@ def missing(kind: type, name: str) -> AttributeError:
 
 
 def attribute(lookup: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
-    """The attributes of tracers, by the lookup that they have: what is missing is Python's error.
+    """The lookup of attributes of tracers: an attribute that is missing raises Python's own error.
 
-    Where only a graph lacks it, or the kind of the value is not known, it is no handler's.
+    Where the value has the attribute in plain Python, or may have it, the error is `NotInGraph`,
+    which no handler of the user's catches.
     """
 
     def find(value: Any, name: str) -> Any:
@@ -206,7 +229,7 @@ def attribute(lookup: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
             if scopes.current() is None:
                 raise
             text, kind = str(error), kind_of(value)
-        # in plain Python an array may be one of NumPy's, which has attributes of its own
+        # In plain Python an array may be one of NumPy's, which has other attributes than JAX's.
         may_be = (kind, np.ndarray) if kind not in NUMBERS else (kind,)
         if kind is None or any(hasattr(one, name) for one in may_be):
             raise NotInGraph(text)

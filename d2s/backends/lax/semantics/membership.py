@@ -1,4 +1,10 @@
-"""`in` where it takes run-time values to know: one comparison with each entry, without a branch."""
+"""`in` with run-time values: one comparison with each entry, without a branch.
+
+    n in (2, 3, 5)     ->    (n == 2) | (n == 3) | (n == 5)
+    n in range(0, m)   ->    n >= 0 and n < m, computed from the start, the length and the step
+
+Containers that need a hash, or whose comparisons may run code of the user's, are left to Python.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +20,10 @@ from d2s.backends.lax.semantics.casts import to_bool
 from d2s.backends.lax.semantics.sequences import Range
 from d2s.runtime.on_behalf import asks_for_program
 
-#: these compare entry by entry, in their order
+#: containers that compare entry by entry, in their order
 _SEQUENCES = (tuple, list, deque)
-#: what may be compared although nobody knows yet whether Python would come so far
+#: classes whose comparison has no effect, so all entries may be compared: Python would stop at
+#: the first entry that is equal, which is not known while the graph is built
 _NUMBERS = (int, float, complex, np.generic, np.ndarray, jax.Array, jax.core.Tracer)
 _PLAIN = (*_NUMBERS, str, bytes, type(None))
 
@@ -41,9 +48,9 @@ def _is_in(item: Any, container: Any) -> Any:
         return item in container  # sets and dicts want a hash, and arrays have none
     entries = list(container)
     if not any(isinstance(value, jax.Array) for value in (item, *entries)):
-        return item in container  # of arrays that are known, a graph around makes run-time values
+        return item in container  # even of known jax arrays, `==` gives a run-time value here
     if not all(isinstance(value, _PLAIN) for value in (item, *entries)):
-        return item in container  # comparing may be anything
+        return item in container  # a comparison of other classes may run any code
     found: Any = False
     for entry in entries:
         same = True if entry is item else entry == item

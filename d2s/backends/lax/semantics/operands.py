@@ -1,7 +1,9 @@
 """Python's integers that meet the narrow integers of NumPy, as operands.
 
-NumPy raises an OverflowError for ``a + 300`` where `a` has 8 bits. JAX cuts the number off, and a
-program on jax arrays gets what JAX gives.
+    a + 300     # with `a` of 8 bits: an OverflowError in NumPy, while JAX cuts the number off
+
+Where the plain program has NumPy's arrays, the number must fit, or the call is refused. A program
+on jax arrays gets what JAX gives.
 """
 
 from __future__ import annotations
@@ -24,10 +26,10 @@ _ARRAYS = (np.ndarray, np.generic, jax.core.Tracer)
 
 
 def meet(one: Any, other: Any) -> None:
-    """Two operands of which one is an array: a Python integer must fit into NumPy's."""
+    """Check two operands of which one is an array: a Python integer must fit into NumPy's."""
     pairs = [(a, b) for a, b in ((one, other), (other, one)) if isinstance(b, _ARRAYS)]
     for number, array in pairs:
-        # a scalar of NumPy's that is an argument cannot be told from an array of JAX's
+        # A NumPy scalar that is an argument cannot be told from a jax array.
         doubtful = aliases.has_numpy_arguments() or origins.kind_of(number) is not origins.ARRAY
         if isinstance(array, np.ndarray) and doubtful:
             aliases.numpy_made()
@@ -36,12 +38,12 @@ def meet(one: Any, other: Any) -> None:
 
 
 def is_narrow(dtype: Any) -> bool:
-    """Whether integers of a dtype have other bounds than those of the graph."""
+    """Whether a dtype is one of integers other than the graph has for Python's."""
     return bool(jnp.issubdtype(dtype, jnp.integer)) and dtype != jnp.result_type(int)
 
 
 def require_int(number: Any, dtype: Any) -> None:
-    """A number, if it is a Python integer, must fit into the integers of an array."""
+    """Refuse a Python integer that does not fit into the integers of an array."""
     if not is_narrow(dtype):
         return
     bounds = _iinfo(dtype)
@@ -56,7 +58,7 @@ def require_int(number: Any, dtype: Any) -> None:
         whole = _iinfo(kind.dtype)
         low, high = max(bounds.min, whole.min), min(bounds.max, whole.max)
         if (low, high) != (whole.min, whole.max):
-            # the call is computed again with the number itself, if that is an argument
+            # If the number is an argument, the call is computed again with the number itself.
             fail_where(((number < low) | (number > high), too_large()))
 
 

@@ -1,4 +1,11 @@
-"""What a `for` can run over when positions are run-time values."""
+"""What a `for` can loop over when positions are run-time values.
+
+    for i, row in enumerate(x):    ->    Enumerate(ArrayRows(x), 0), with a length, the arrays [x],
+                                         and item(position, [row]) = (position, row)
+
+A staged loop asks a `Sequence` for its arrays once, hands one row of each to every trip, and makes
+the item of the trip from the position and these rows.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +29,16 @@ from d2s.errors import StagingError
 
 
 class Sequence(MadeOfRows):
-    """Items by position. ``length`` is a Python int, a run-time integer or a named dimension."""
+    """Items by their positions.
+
+    ``length`` is a Python int, a run-time integer or a named dimension.
+    """
 
     length: Any
-    #: made by `zip`, `enumerate` or `reversed`, which can be looped over once
+    #: whether it can be looped over only once, as what `zip`, `enumerate` and `reversed` give
     once = False
 
-    #: what it is in plain Python; None where that is one of several
+    #: its class in plain Python; None where several are possible
     kind: type | None = None
     __repr__ = guarded(object.__repr__)
 
@@ -36,7 +46,7 @@ class Sequence(MadeOfRows):
         self._made_in, self._used = len(scopes.snapshots()), False
 
     def is_used_up(self) -> bool:
-        """Whether it was looped over before; afterwards it was."""
+        """Whether it was looped over before; the next time that it is asked, it was."""
         if not self.once:
             return False
         if self._made_in != len(scopes.snapshots()):
@@ -137,7 +147,7 @@ def _only_for_loops(what: str) -> StagingError:
 
 
 def _symbolic_length(start: Any, stop: Any, step: Any) -> Any:
-    """How many steps there are; a run-time integer where that could be none."""
+    """How many steps a range over named dimensions has; a run-time integer if that may be none."""
     if is_symbolic(step):
         start, stop, step = map(jnp.asarray, (start, stop, step))
         return Range(start, stop, step).length
@@ -147,7 +157,7 @@ def _symbolic_length(start: Any, stop: Any, step: Any) -> Any:
 
 
 def at_least(length: Any, least: int) -> bool:
-    """Whether a length is known to be that long, whatever the sizes of named dimensions are."""
+    """Whether a length is at least this number, whatever the sizes of named dimensions are."""
     try:
         return bool(length >= least)
     except InconclusiveDimensionOperation:
@@ -227,9 +237,10 @@ class Reversed(Sequence):
 
 
 class Fresh:
-    """`enumerate`, `zip` or `reversed` of Python's own containers: to ask for items does nothing.
+    """An iterator that `enumerate`, `zip` or `reversed` has made of Python's own containers.
 
-    A loop over it may therefore be left at a run-time condition; how far it got is then unknown.
+    To ask it for items runs no code of the user's. So a staged loop may ask for all of them, even
+    if it is left at a run-time condition; how far it got is then not known, and `is_left` is set.
     """
 
     _CONTAINERS = (list, tuple, range, str, bytes, dict, set, frozenset, KeysView, ValuesView)
@@ -266,7 +277,7 @@ def refuse_left_iterator() -> None:
 
 
 def refuse_outer_iterator(iterable: Any) -> None:
-    """An iterator that existed before the code under trial would be used up by the trial."""
+    """Refuse an iterator from outside of the region: to trace the region would use it up."""
     if isinstance(iterable, Iterator) and any(w.knows(iterable) for w in scopes.snapshots()):
         _refuse_iterator()
 
@@ -281,7 +292,10 @@ def _refuse_iterator() -> None:
 
 
 class Stacked(Sequence):
-    """Items of one structure, whose arrays are of one type and everything else is the same."""
+    """A list of items with one structure: their arrays stacked, everything else the same in all.
+
+    ``[(w1, "a"), (w2, "a")]`` becomes the stack of `w1` and `w2`, with "a" in each item.
+    """
 
     def __init__(self, items: list[Any]) -> None:
         super().__init__()
