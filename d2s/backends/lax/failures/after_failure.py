@@ -1,4 +1,18 @@
-"""What shared names hold once a failure at run time is seen: their values when it happened."""
+"""What shared slots hold once a failure at run time is seen: their values when it happened.
+
+In
+
+    try:
+        self.count = 1
+        check(x)          # may raise
+        self.count = 2
+    except ValueError:
+        ...
+
+the handler has to see 1 in ``self.count``, although the code that goes on without a failure has
+stored 2. Each possible failure keeps what the slots held then (`Scope.at_failures`); behind the
+``try``, `at_failure` chooses: ``select(code after check != 0, 1, 2)``.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +34,11 @@ from d2s.errors import StagingError
 
 
 def keep_transient(scope: Scope, changed: set[tuple[int, Any]]) -> None:
-    """Shared names that have their old value again, but had another when a failure happened."""
+    """Take out slots that hold their old value again, but held another one at some failure.
+
+    They are in no list of changes (`changed` has the identities of those that are), so the value
+    that they had at the failure is stored in them here.
+    """
     found: dict[tuple[int, Any], Slot] = {}
     for _, values in scope.at_failures:
         for identity, (slot, then) in values.items():
@@ -38,7 +56,11 @@ def keep_transient(scope: Scope, changed: set[tuple[int, Any]]) -> None:
 
 
 def at_failure(scope: Scope, slot: Slot, now: Any) -> Any:
-    """What a handler sees in a shared name: its value when the first failure happened."""
+    """What a handler sees in a slot: its value when the first failure happened.
+
+    `now` is the value if nothing failed. Going from the last possible failure to the first, each
+    one that happened replaces the value, so the first has the last word.
+    """
     with aliases.given_back():
         for code, values in reversed(scope.at_failures):
             if slot.identity in values:
@@ -56,6 +78,7 @@ def at_failure(scope: Scope, slot: Slot, now: Any) -> Any:
 
 
 def _grown(code: Any, then: Any, now: Any, scope: Scope, slot: Slot) -> Any:
+    """A container as a whole: it must have had as many entries at the failure as now."""
     if len(then) == len(now):
         return select(code != 0, opened(then), opened(now))
     raise _other_size(scope, slot)
@@ -66,7 +89,7 @@ def _is_seen(scope: Scope, slot: Slot) -> bool:
 
 
 def _other_size(scope: Scope, slot: Slot) -> StagingError:
-    named = isinstance(scope.snapshot, Snapshot)
+    named = isinstance(scope.snapshot, Snapshot)  # the copies of a whole function have no labels
     kind, name = type(slot.holder).__name__, sites.target(scopes.method_change_of(slot.owner))
     label = f"the {kind} {name}" if name else f"a {kind}"
     label = scope.snapshot.label_of(slot) if named else label
@@ -79,7 +102,7 @@ def _other_size(scope: Scope, slot: Slot) -> StagingError:
 
 
 def select(test: Any, one: Any, other: Any) -> Any:
-    """One of two values without a branch; both are there already."""
+    """One of two values that are both computed already, chosen without a branch."""
     joining = Join()
     try:
         tree = joining.join(known(one, {}), known(other, {}))

@@ -1,4 +1,16 @@
-"""What may fail in a graph: exceptions with numbers, made again where a number comes out."""
+"""What may fail in a graph: exceptions with numbers, made again where a number comes out.
+
+A graph cannot raise. For
+
+    if x < 0:
+        raise ValueError(f"negative: {x}")
+
+the exception that the user's code raised while the branch was traced becomes a `Failure`: its
+class, its arguments with `Later(0)` in the place of `x`, and the line. The table `Failures` of the
+compiled function gives it a number, say 1. The graph gives out an error code, 1 where the branch
+was taken, else 0, and `x` as a value to quote. After the call `check` sees the 1, makes the
+`ValueError` again with the number in its text, and raises it at the user's line.
+"""
 
 from __future__ import annotations
 
@@ -28,20 +40,20 @@ from d2s.libraries import is_library_class
 
 @dataclass
 class Failure:
-    """One place that may fail: how to make the exception and where to show it."""
+    """One exception that may be raised: how to make it, and the site where it is shown."""
 
     kind: type[BaseException]
     args: tuple[Any, ...]
     site: Site
     cause: BaseException | Failure | None = None
-    #: what else it holds: attributes, and what the fields of its class have
+    #: its attributes, and the fields that its class keeps elsewhere, as `filename` of an `OSError`
     attributes: dict[str, Any] = field(default_factory=dict)
     fields: dict[str, Any] = field(default_factory=dict)
-    #: it was raised `from` something, or from None
+    #: it was raised `from` something, or `from None`
     hides_context: bool = False
-    #: the exception, where it existed before the function was called
+    #: the very exception, if it existed before the static function was called
     itself: BaseException | None = None
-    #: what was being handled when it was raised; the very cause where it was raised from that
+    #: the exception that was being handled when it was raised; may be the same object as `cause`
     context: BaseException | Failure | None = None
 
     def make(self, quotes: list[Any]) -> BaseException:
@@ -64,7 +76,7 @@ class Failure:
             if name in known:
                 known[name].__set__(made, value)
             else:
-                made.__dict__[name] = value  # of a class that stands for one that is not there
+                made.__dict__[name] = value  # a saved function may have a stand-in for the class
         if self.cause is not None:
             made.__cause__ = _made_again(self.cause, quotes)
         same = self.context is self.cause
@@ -97,7 +109,7 @@ def _bare(kind: type[BaseException], args: tuple[Any, ...]) -> BaseException:
     if not issubclass(kind, BaseExceptionGroup):
         return cast(BaseException, make(kind))
     if isinstance(args[0], texts.Text):
-        raise unknown()  # it takes nothing but letters, and never changes
+        raise unknown()  # a group takes nothing but a `str`, and never changes it
     return cast(BaseException, make(kind, *args))
 
 
@@ -116,16 +128,16 @@ def _alike(one: Any, other: Any) -> bool:
 
 
 def _held(error: BaseException) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What an exception holds besides its arguments: attributes, and what is in its fields."""
+    """What an exception holds besides its arguments: its attributes, and its fields."""
     own = {name: value for name, value in vars(error).items() if not name.startswith("__")}
     if hasattr(error, "__notes__"):
-        own["__notes__"] = tuple(error.__notes__)  # nobody else has the list
+        own["__notes__"] = tuple(error.__notes__)  # no other object has this list
     fields: dict[str, Any] = {}
     kind: Any = type(error)
     for name, known in exception_fields(kind).items():
         with suppress(AttributeError):
             value = known.__get__(error)
-            # to Python's own, a field that holds nothing is another thing than one with None
+            # Python's own classes tell a field that was never set from one that is set to None.
             if value is not None or not is_library_class(known.__objclass__):
                 fields[name] = value
     del fields["args"]
@@ -138,9 +150,10 @@ def _all_held(error: BaseException) -> list[Any]:
 
 
 def _as_it_is_now(value: Any) -> Any:
-    """What an exception holds, copied: lists and dicts may be changed after it is found.
+    """What an exception holds, copied: the program may change lists and dicts after it was raised.
 
-    Who would see that it is a copy, or an object that cannot be copied, is refused.
+    Objects of the caller, who would see that he gets a copy, and objects that cannot be copied are
+    refused.
     """
     kind: Any = type(value)
     copies = scopes.copies()
@@ -168,7 +181,7 @@ def _as_it_is_now(value: Any) -> Any:
 
 
 def hides_tracers(value: Any) -> bool:
-    """Whether run-time values are where nobody takes them out: in an exception, or a function."""
+    """Whether an exception or a function holds run-time values, which stay in it."""
     if isinstance(value, BaseException):
         return quotes_of(value) or any(map(hides_tracers, leaves(_all_held(value))))
     if isinstance(value, types.FunctionType):
@@ -177,6 +190,7 @@ def hides_tracers(value: Any) -> bool:
     return False
 
 
+#: values that cannot be changed, or that a program does not change
 _UNCHANGING = (str, bytes, int, float, complex, type, types.FunctionType, Enum, BaseException)
 
 
@@ -199,7 +213,7 @@ def quotes_of(error: BaseException) -> bool:
 
 
 def spell(error: BaseException) -> None:
-    """Give an exception its texts: those of f-strings with run-time values have only left marks."""
+    """Give an exception its texts: f-strings with run-time values have left marks in it."""
     if quotes_of(error):
         error.args = tuple(map(_read, error.args))
         own, fields = _held(error)
@@ -224,26 +238,26 @@ class Failures:
     """The failures of one compiled function, numbered from 1 in the order they were found."""
 
     def __init__(self) -> None:
-        #: and of the values that their messages quote, which of them are Python numbers
+        #: each failure, with a flag for each value that it quotes: whether it is a Python number
         self.all: list[tuple[Failure, list[bool]]] = []
-        #: some failures come by a callback, because they happen inside a transformation
+        #: some failures come by a callback, because they happen inside a transformation of JAX
         self.calls_back = False
-        #: those that came, with the place of each in the program
+        #: failures that came by a callback in this call, each with its position in the program
         self.told: list[tuple[int, BaseException]] = []
-        self._places = 0
+        self._callbacks = 0
         #: something is printed inside a transformation
         self.prints_inside = False
 
     def expect_callback(self) -> int:
-        """A failure may come by a callback; what number its place has among such places."""
+        """A failure may come by a callback; returns its position among those that do."""
         if self.prints_inside:
             refuse_print_after_callback()
         self.calls_back = True
-        self._places += 1
-        return self._places
+        self._callbacks += 1
+        return self._callbacks
 
     def raise_first_told(self) -> None:
-        """Raise what came by callbacks, if something did: what the program would meet first."""
+        """Raise what came by callbacks, if anything did: the one that is first in the program."""
         if self.told:
             _, error = min(self.told, key=lambda one: one[0])
             self.told.clear()
@@ -253,10 +267,11 @@ class Failures:
         return self.all[number - 1][0].kind is IntegerOverflow
 
     def is_of_the_graph(self, number: int) -> bool:
-        """Whether it is no failure of the program: with its numbers as constants it may run."""
+        """Whether a failure is none of the program: with numbers as constants it may not happen."""
         return issubclass(self.all[number - 1][0].kind, RunTimeError)
 
     def add(self, failure: Failure, weak: list[bool]) -> int:
+        """The number of a failure; one that nobody could tell from another has the same."""
         for n, (known, known_weak) in enumerate(self.all):
             if known_weak == weak and known.is_like(failure):
                 return n + 1
@@ -270,7 +285,10 @@ def _same_cause(one: Any, other: Any) -> bool:
 
 
 def fail_at_last(scope: Scope) -> None:
-    """What ran in a scope did not come to its end; the code says why, if it could get out."""
+    """The code of a scope was ended by `Halt`: it has an error code, unless that cannot get out.
+
+    It cannot where the failure was told by a callback from inside a transformation of JAX.
+    """
     if scope.code is None:
         fail(scope, RuntimeError("a function failed inside a jax transformation"))
 
@@ -290,19 +308,24 @@ def number_of(error: BaseException, failures: Failures) -> tuple[int, list[Any]]
 
 
 def _failure(error: BaseException, values: list[Any]) -> Failure:
-    """A failure like an exception, whose run-time values are added to a list."""
+    """The failure for an exception; the run-time values that it quotes are added to `values`.
+
+    What it is linked to comes along: the cause it was raised from, and the context, which was being
+    handled when it was raised. Both become failures themselves where they hold run-time values.
+    """
     site, (own, fields) = sites.where(error), _held(error)
     cause: Any = error.__cause__
     if cause is not None and hides_tracers(cause):
         cause = _failure(cause, values)
     elif _is_from_outside(error) and not hides_tracers(error):
-        # who made it can ask whether it is the same; what raising it did to it is undone
+        # Whoever made it can ask with `is` whether it is the same, so it is raised itself.
         kept = error.args, site, cause, own, fields, error.__suppress_context__
         return Failure(type(error), *kept, error)
     if isinstance(error, AttributeError) and not sites.is_raise(error):
-        # Python itself has found that the attribute is missing; a class may be shown
+        # Python itself found that the attribute is missing, and has put the object into a field:
+        # that would be a value of the graph. A class may stay.
         fields = {k: v for k, v in fields.items() if k != "obj" or isinstance(v, type)}
-    # numbered anew, so that every trace of the place gives the same failure
+    # Quoted values are numbered from 0 here, so that every trace of the line gives one failure.
     args = tuple(texts.taken(_as_it_is_now(_read(a)), values) for a in error.args)
     own, fields = (
         {k: texts.taken(_as_it_is_now(_read(v)), values) for k, v in held.items()}
@@ -315,9 +338,10 @@ def _failure(error: BaseException, values: list[Any]) -> Failure:
 
 
 def _context(error: BaseException) -> BaseException | None:
-    """What the program was handling when an exception was raised.
+    """The exception that the program was handling when another one was raised.
 
-    What was handled around the call belongs to that call, and what d2s handles to nobody.
+    An exception that the caller of the static function was handling is linked when the failure is
+    raised again, and one that d2s was handling is none of the program's.
     """
     context = error.__context__
     while context is not None and is_internal(context):
@@ -339,12 +363,13 @@ def raise_again(error: BaseException) -> None:
 def _is_from_outside(error: BaseException) -> bool:
     """Whether an exception existed before the static function was called.
 
-    A graph belongs to a very object, but for those that say themselves what is equal.
+    The key of a graph knows such an object by identity, except where its class defines `==`: then
+    the next call may come with an equal one, and this one must not be raised.
     """
     kind: Any = type(error)
     if kind.__eq__ is not object.__eq__:
         return False
-    return any(watch.outside and watch.knows(error) for watch in scopes.snapshots())
+    return any(before.outside and before.knows(error) for before in scopes.snapshots())
 
 
 def report(code: Any, payload: dict[int, list[Any]], numbers: set[int], failures: Failures) -> None:
@@ -353,7 +378,7 @@ def report(code: Any, payload: dict[int, list[Any]], numbers: set[int], failures
     quoted = [value for values in payload.values() for value in values]
     if scope is not None and all(map(scope.holds, (code, *quoted))):
         if scope.failures is not failures:
-            # a static function inside another: its numbers go on after ours
+            # A static function inside another has a table of its own: its numbers are translated.
             offset = {n: scope.failures.add(*failures.all[n - 1]) for n in numbers}
             table = np.zeros(max(offset) + 1, np.int32)
             for old, new in offset.items():
@@ -377,7 +402,7 @@ def report(code: Any, payload: dict[int, list[Any]], numbers: set[int], failures
 
 
 def refuse_print_after_callback() -> None:
-    """Nobody could keep back what is printed after such a failure."""
+    """Refuse prints that nothing could keep back after a failure that a callback tells of."""
     raise StagingError(
         "print and an exception that may be raised inside a jax transformation: what comes after "
         "the exception would be printed all the same",
@@ -388,7 +413,7 @@ def refuse_print_after_callback() -> None:
 
 
 class _Raiser:
-    """Tells a static function around it of the failure; raises where there is none."""
+    """The callback: tells the static function around it of a failure; without one, raises it."""
 
     def __init__(
         self,
@@ -434,7 +459,8 @@ def raise_at(error: BaseException, site: Site) -> None:
         exec(code.replace(co_name=site.function, co_qualname=site.function), {"error": error})
     except BaseException:
         if last is not None and error.__context__ is not context:
-            # the caller may be handling something, too, which was there before all of it
+            # Python has replaced the context by what the caller is handling. That was there before
+            # everything in the graph, so it goes to the end of the chain.
             while last.__context__ is not None:
                 last = last.__context__
             last.__context__, error.__context__ = error.__context__, context

@@ -1,7 +1,11 @@
 """Texts with run-time values in them: written down while the graph is built, filled in when it ran.
 
-An f-string, `str()`, `format()` and `%` of a run-time value give a `Text`. It knows its values, and
-what to do with them; `print`, `raise` and other texts take it. Whoever needs its letters is told.
+An f-string, `str()`, `format()` and `%` of a run-time value give a `Text`, which knows its values
+and how each is formatted: ``f"loss {x:.2f}"`` is ``Text(("loss ", Field(x, "", ".2f")))``. `print`,
+`raise` and other texts take it. Code that needs its letters gets an error that says so.
+
+Python itself formats f-strings and `%`, and makes nothing but a `str`. So a run-time value that is
+formatted leaves a mark in the letters (`Quote`), and `read` turns marks into a `Text` again.
 """
 
 from __future__ import annotations
@@ -24,6 +28,7 @@ from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.trace.questions import guarded, is_asked_by_us, unknown
 from d2s.errors import StagingError
 
+#: the mark that a formatted run-time value leaves, with its number; no text of a user's has such
 _TOKEN = "\x00d2s:{}\x00"
 _TOKENS = re.compile("\x00d2s:(\\d+)\x00")
 
@@ -44,6 +49,7 @@ class Field:
         return _WAYS[self.how](self.value, self.spec)
 
 
+#: how a value is formatted, by what an f-string says behind the "!"; "%" is for templates
 _WAYS: dict[str, Callable[[Any, str], str]] = {
     "": format,
     "s": lambda value, spec: format(str(value), spec),
@@ -80,7 +86,7 @@ class Text:
         return joined([other, self]) if isinstance(other, str) else other + str(self)
 
     def __rtruediv__(self, other: Any) -> Any:
-        return other / str(self)  # a path before it would take nothing but a text of Python's
+        return other / str(self)  # `pathlib.Path` takes nothing but a `str`
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Text) and not any(map(_is_tracer, leaves([self, other]))):
@@ -93,12 +99,12 @@ class Text:
         return hash(str(self))
 
     def __getattr__(self, name: str) -> Any:
-        # where no graph is built, as in the copy of a saved function, it is an object like others
+        # Where no graph is built, as when a saved function is copied, it is an object like others.
         ours = scopes.current() is None or is_asked_by_us(sys._getframe(1))
         if hasattr(str, name) and not (ours and name.startswith("__")):
             return getattr(str(self), name)
         if not ours:
-            raise unknown()  # it is code that takes nothing but Python's texts, or was called by it
+            raise unknown()  # code of a library asks whether it can be used as something else
         raise AttributeError(f"'str' object has no attribute '{name}'")
 
 
@@ -114,7 +120,7 @@ for _name in ("len", "iter", "contains", "getitem", "lt", "le", "gt", "ge", "mul
 
 
 def _is_not_empty(text: Text) -> bool:
-    """Whether a text has letters: a number that stands for itself shows some, whatever it is."""
+    """Whether a text has letters: a number that is formatted as it is always has some."""
     plain = (part for part in text.parts if isinstance(part, Field) and part.how in ("", "s", "r"))
     known = any(isinstance(part, str) for part in text.parts)
     return known or any(_is_tracer(part.value) for part in plain) or bool(str(text))
@@ -124,6 +130,7 @@ Text.__bool__ = _is_not_empty  # type: ignore[attr-defined]
 
 
 def _letters(value: Any) -> Any:
+    """A `str` for a text whose values are known; refuses one whose values are not."""
     return str(value) if isinstance(value, Text) else value
 
 
@@ -141,14 +148,14 @@ def joined(pieces: list[Any]) -> Any:
 
 
 def of(value: Any, how: str = "", spec: str = "") -> Text:
-    """The text of something with run-time values, which nobody can change afterwards."""
+    """The text of something with run-time values, as it is now: containers are copied."""
     text = Text((Field(_copied(value), how, spec),))
     _refuse_doubtful(text.parts[0])
     try:
-        str(sample(text))  # a format that does not fit fails here, as it does in Python
+        str(sample(text))  # a format that does not fit raises here, as it does in Python
     except (TypeError, ValueError) as error:
         if how == "%" and _has_shown(text.parts[0].value):
-            raise unknown() from error  # Python's message names the class of the value
+            raise unknown() from error  # Python's message would name a class of d2s
         raise
     return text
 
@@ -161,7 +168,7 @@ def _has_shown(value: Any) -> bool:
 
 
 def _copied(value: Any) -> Any:
-    """The containers anew, and what else could change as it shows itself now."""
+    """A value that stays what it is: containers are copied, other objects become their texts."""
     parts = children(value)
     if parts is not None and not isinstance(value, Shown):
         return parts[1]([_copied(part) for _, part in parts[0]])
@@ -180,11 +187,11 @@ _FIXED: tuple[Any, ...] = (*_NUMBERS, str, bytes, type, jax.tree_util.PyTreeDef)
 
 @dataclass(frozen=True)
 class Shown:
-    """An object as it showed itself while the graph was built; None for what nobody asks for."""
+    """What `str` and `repr` of an object gave while the graph was built; None if nobody asked."""
 
     text: Any
     own: Any
-    #: the text is what its class made of a format
+    #: the text is what `__format__` of its class made, so it is not formatted again
     is_formatted: bool = False
 
     def __str__(self) -> str:
@@ -204,7 +211,11 @@ def _asked(text: Any) -> Any:
 
 
 def _refuse_doubtful(field: Field) -> None:
-    """In a graph `2`, `Array(2)` and `np.int32(2)` are one thing; by themselves they look alike."""
+    """Refuse a text that depends on whose number a run-time value is, where that is not known.
+
+    In a graph `2`, `Array(2)` and `np.int32(2)` are one thing. Their `str` is the same, but their
+    `repr` is not, which is also what containers show.
+    """
     by_repr = field.how in ("r", "a") or re.search(r"%[ra]", field.spec)
     inside = field.how in ("", "s") and not _is_tracer(field.value)
     for leaf in _shown_leaves(field.value) if by_repr or inside else ():
@@ -220,7 +231,7 @@ def _refuse_doubtful(field: Field) -> None:
 
 
 def _shown_leaves(value: Any) -> list[Any]:
-    """The leaves of a value, but for those of texts in it, which show them their own way."""
+    """The leaves of a value; a text in it is one, since it formats its own values."""
     parts = None if isinstance(value, Text) else children(value)
     return [value] if parts is None else [v for _, part in parts[0] for v in _shown_leaves(part)]
 
@@ -241,7 +252,7 @@ def sample(text: Any) -> Any:
 
 
 class _Some:
-    """An array of zeros that formats as one of jax does; it is never shown."""
+    """An array of zeros that can be formatted as an array of JAX; its text is thrown away."""
 
     def __init__(self, value: Any) -> None:
         self._value = value
@@ -267,13 +278,13 @@ class _Some:
 
 @dataclass(frozen=True)
 class Later(Leaf):
-    """A run-time value that is handed over beside what it belongs to: the n-th of those."""
+    """Stands in a text or container for the n-th of the run-time values that come beside it."""
 
     number: int
 
 
 def with_sizes(tree: Any) -> Any:
-    """The same with the numbers of named dimensions, which are known when the graph runs."""
+    """A tree with named dimensions as run-time values: their numbers are known when it runs."""
     return map_leaves(lambda leaf: jnp.asarray(leaf) if is_symbolic(leaf) else leaf, tree)
 
 
@@ -290,7 +301,7 @@ def taken(tree: Any, values: list[Any]) -> Any:
 
 
 def filled(tree: Any, values: list[Any]) -> Any:
-    """The same with values again; what is known of it now is a plain text."""
+    """What `taken` left, with its values again; texts whose values are all known become `str`."""
     return _spelled(map_leaves(lambda v: values[v.number] if isinstance(v, Later) else v, tree))
 
 
@@ -312,7 +323,7 @@ def shown(value: Any, is_number: bool, is_weak: bool = False) -> Any:
 
     `is_weak` says that the array was one of a weak type, which its text tells.
     """
-    if _is_tracer(value):  # under jax.grad its value is known all the same
+    if _is_tracer(value):  # under `jax.grad` a tracer holds a value that is known
         value = value.to_concrete_value()
     if jnp.issubdtype(value.dtype, jax.dtypes.extended):
         return value
@@ -324,7 +335,7 @@ def shown(value: Any, is_number: bool, is_weak: bool = False) -> Any:
 
 
 def _number(value: Any) -> Any:
-    """A Python number; a float is the shortest that rounds to the one of the graph."""
+    """A Python number; for a float32 the shortest decimal that rounds to it, as its text shows."""
     if isinstance(value, np.complexfloating):
         return complex(_number(value.real), _number(value.imag))
     return float(str(value)) if isinstance(value, np.floating) else value.item()
@@ -335,7 +346,7 @@ def _number(value: Any) -> Any:
 
 @dataclass(repr=False)
 class Quote:
-    """A run-time value inside an f-string; formatting it leaves a token."""
+    """A run-time value inside an f-string; formatting it leaves a mark, noted in `known`."""
 
     value: Any
     how: str
@@ -358,7 +369,7 @@ class Quote:
 
 
 def quoted_letters(tree: Any, known: dict[int, Text]) -> Any:
-    """Values with letters for their texts, which leave marks for what is not known yet."""
+    """Values with a `str` in the place of each `Text`, which has marks for run-time values."""
     if isinstance(tree, Text):
         return format(Quote(tree, "", known), "")
     parts = children(tree)
@@ -381,5 +392,5 @@ def read(letters: str, known: dict[int, Text]) -> Any:
 
 
 def known_letters(spec: str, known: dict[int, Text]) -> str:
-    """A format inside of a format: it must not quote run-time values itself."""
+    """The letters of a format; refuses one that quotes run-time values itself."""
     return str(read(spec, known))

@@ -1,4 +1,9 @@
-"""Whose an exception is: the program's own, or one of d2s's or JAX's about the graph."""
+"""Whose an exception is: the program's own, or one of d2s or JAX about the graph.
+
+``raise ValueError("too large")`` in a branch is the program's own and becomes an error code. That
+``range(x)`` needs a Python integer is about the graph: in plain Python there is no such exception,
+so no handler of the program may see it.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +25,7 @@ class Escaped(BaseException):
 
 
 class NotInGraph(AttributeError):
-    """An attribute that a value has in plain Python, or may have, and its tracer has not."""
+    """Raised for an attribute that a value may have in plain Python, but that its tracer lacks."""
 
 
 TRACER_ERRORS = (
@@ -35,13 +40,15 @@ TRACER_ERRORS = (
 )
 
 
+#: Parts of messages of plain exceptions that are about the graph. Python, NumPy and JAX raise them
+#: as `TypeError`, `ValueError` and the like, so nothing but the text tells them from the program's.
 _SPEAKS_OF_TRACING = (
-    "Tracer",
-    "_DimExpr",
+    "Tracer",  # the class of a run-time value: "unhashable type: 'DynamicJaxprTracer'"
+    "_DimExpr",  # the class of a named dimension
     "Symbolic dimension",
-    "JAX arrays are immutable",
-    "An overflow was encountered",
-    "does not accept dtype bool",
+    "JAX arrays are immutable",  # `x[i] = v` in code that is not converted
+    "An overflow was encountered",  # a Python integer that does not fit the graph's integers
+    "does not accept dtype bool",  # JAX refuses bools where Python counts with them
 )
 
 
@@ -53,9 +60,9 @@ def is_tracer_error(error: BaseException | None) -> bool:
     if not isinstance(error, kinds):
         return False
     if any(isinstance(leaf, jax.core.Tracer) for arg in error.args for leaf in leaves(arg)):
-        return False  # the user's own, raised with a run-time value
+        return False  # the program raised it, with a run-time value as an argument
     text = str(error)
-    # numpy wraps what jax raises into errors of its own
+    # NumPy raises errors of its own from those of JAX.
     return any(part in text for part in _SPEAKS_OF_TRACING) or is_tracer_error(error.__cause__)
 
 
@@ -70,11 +77,13 @@ def is_raised_by_user(error: BaseException) -> bool:
     if traceback is None or isinstance(error, Escaped):
         return False
     if passing and not is_made_code(traceback.tb_frame.f_code):
-        return False  # the machine's, or of code that is not in the graph: it may not come again
+        # The machine raised it, or code that is not in the graph: the next call may not fail.
+        return False
     return sites.is_raise(error)
 
 
 def is_internal(error: BaseException) -> bool:
+    """Whether an exception is about the graph that is built, and none of the program's."""
     if isinstance(error, RunTimeError):
-        return False  # a failure of the program as it runs, though no handler may see it
+        return False  # it happens when the graph runs, though no handler may see it
     return isinstance(error, Error | Halt | RecursionError) or is_tracer_error(error)

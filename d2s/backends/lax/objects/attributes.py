@@ -1,4 +1,4 @@
-"""The attributes of an object as they are stored, whatever its class makes of a look at them."""
+"""The attributes of an object as they are stored, past `__getattr__`, properties and the like."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from d2s.backends.lax.objects.slots import own_dict, slot_names
 
 
 def attribute_names(value: Any) -> tuple[str, ...]:
-    """Attributes that an object has of its own, those in slots last."""
+    """The names of the attributes that an object has of its own, those in `__slots__` last."""
     kind: Any = type(value)
     names = tuple(own_dict(value) or ())
     slots = slot_names(kind)
@@ -24,7 +24,7 @@ def has_slot(value: Any, name: str) -> bool:
 
 
 def getattr_raw(value: Any, name: str) -> Any:
-    """An attribute as it is stored, whatever the class makes of a look at it."""
+    """The stored value of an attribute."""
     own = own_dict(value)
     return own[name] if own is not None and name in own else object.__getattribute__(value, name)
 

@@ -1,4 +1,4 @@
-"""What is in a mutable object, by places that hold one value each."""
+"""What is in a mutable object: its slots, and a copy of what they hold."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from d2s.backends.lax.objects.slots import Slot, instance_slot
 
 
 def keys_of(value: Any) -> list[Any]:
-    """By what the entries of a mutable object are told apart."""
+    """The keys of the slots in a mutable object: positions, keys, or names of attributes."""
     if isinstance(value, list | deque):
         return list(range(len(value)))
     if isinstance(value, dict):
@@ -24,7 +24,7 @@ def keys_of(value: Any) -> list[Any]:
 
 
 def slots_of(value: Any) -> list[Slot]:
-    is_ref = type(value) is jax.Ref  # which holds only what JAX lets in
+    is_ref = type(value) is jax.Ref  # what it holds is no slot: JAX stores it
     return [] if is_ref else [slot_of(value, key) for key in keys_of(value)]
 
 

@@ -3,6 +3,12 @@
 Arrays are leaves wherever they are found. Python numbers are leaves in arguments; found in an
 object, a global or a closure they are constants until one of them is seen to change: most of them
 are sizes and switches, and a graph with them as inputs would not be the one an expert writes.
+
+    class Model: ...                            # model.w is an array, model.depth is 2
+    f(model, 0.5)
+
+gives the leaves ``[model.w, 0.5]``, the objects ``[model]`` and the key
+``Node(Model, ("w", "depth")) ARRAY Number(2) float``. The same key later means the same graph.
 """
 
 from __future__ import annotations
@@ -55,7 +61,7 @@ _FUNCTIONS = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleT
 class Taken:
     """Leaves, key and mutable objects, in the order they were met.
 
-    `pinned` are objects that must stay themselves inside the graph, by their ids.
+    `pinned` are the identities of objects that must stay themselves inside the graph.
     """
 
     def __init__(self, pinned: Set[int], places: tuple[Any, ...] = ()) -> None:
@@ -65,11 +71,12 @@ class Taken:
         self.owners: list[Any] = []
         #: leaves whose memory the graph may use
         self.donated: list[int] = []
-        #: numbers that are leaves, after all others, by their places in the key
+        #: numbers that have changed before and are leaves, after all others, by position in the key
         self.changing: dict[int, Any] = {}
-        #: how many marks of a level of tracing were met, which inside the graph is another
+        #: how many marks of NNX were met: in the graph, they are those of another trace
         self.marks = 0
         self._pinned = pinned
+        #: the numbers of the mutable objects, by identity
         self._numbers: dict[int, int] = {}
 
     def take(self, value: Any, given: bool) -> None:
@@ -116,7 +123,7 @@ class Taken:
         self.key.append(jax.Array)
 
     def _ref(self, value: Any, given: bool) -> None:
-        """A reference of JAX's: what it holds is an input, and an output where it is written."""
+        """A reference of JAX: what it holds is an input, and an output where it is written."""
         if self._owner(value):
             self.key.append(Node(RefCopy, ("value",)))
             self.take(value[...], True)
@@ -226,7 +233,7 @@ class Taken:
                 self.take(part, given)
 
     def _slice(self, value: Any, given: bool) -> None:
-        """Its bounds are constants, which the shape of what it selects depends on, or arrays."""
+        """Its bounds are arrays, or constants: the shape of what it selects depends on them."""
         self.key.append(Node(slice, None))
         for part in (value.start, value.stop, value.step):
             if isinstance(part, jax.Array):
@@ -235,7 +242,7 @@ class Taken:
                 self._atom(part, given)
 
     def _own_tuple(self, value: Any, given: bool) -> None:
-        """One of a class of the user's: its items, and then its attributes."""
+        """A tuple of a class of the user: its items, and then its attributes."""
         if self._owner(value):
             names = attribute_names(value)
             self.key.append(Node(type(value), (tuple.__len__(value), names)))
@@ -245,7 +252,7 @@ class Taken:
                 self.take(getattr_raw(value, name), False)
 
     def _own_container(self, value: Any, given: bool) -> None:
-        """A list or dict of a class of the user's; with attributes of its own it stays whole."""
+        """A list or dict of a class of the user; one that has attributes stays whole."""
         if own_dict(value):
             self._opaque(value, given)
         elif isinstance(value, list):
@@ -271,7 +278,7 @@ class Taken:
             return
         keys = list(value)
         by_identity = any(is_copied(type(key)) for key in keys)
-        if by_identity:  # objects as keys have copies as well
+        if by_identity:  # the keys are objects that have copies themselves
             self.key.append(Node(type(value), Pairs(len(keys))))
         else:
             self.key.append(Node(type(value), keys, tuple(map(exact_key, keys))))
@@ -290,11 +297,11 @@ class Taken:
             for item in value:
                 self.take(item, False)
         else:
-            # a program can see the order of a set, which an equal one need not have
+            # A program can see the order of a set, which an equal set may have differently.
             self.key.append(Node(set, list(value), tuple(map(exact_key, value))))
 
     def _specification(self, value: Any, given: bool) -> None:
-        """Where a function is looked at, specifications have become those of jax."""
+        """A specification is no value; who only looks at a graph has replaced it before."""
         if given:
             raise no_array()
         self._opaque(value, given)
@@ -310,7 +317,7 @@ class Taken:
 
     def _static_function(self, value: Any, given: bool) -> None:
         self.key.append(Node(type(value), value, id(value)))
-        for part in value.bound:  # inside the graph it is called with their copies
+        for part in value.bound:  # inside the graph it is called with copies of these
             self.take(part, False)
 
     def _frozen(self, value: Any, given: bool) -> None:
@@ -323,7 +330,7 @@ class Taken:
         token = Static(value)
         if token.is_frozen():
             self.key.append(token)
-        else:  # something that can change is in it
+        else:  # it holds something that can change
             self._instance(value, given)
 
     def _instance(self, value: Any, given: bool) -> None:
@@ -337,7 +344,7 @@ class Taken:
                 self.take(getattr_raw(value, name), given)
 
     def _library(self, value: Any, given: bool) -> None:
-        """An object of a library: taken apart only for what the graph has other than outside."""
+        """An object of a library: taken apart only if there are arrays or marks of NNX in it."""
         start, owners, inner = len(self.key), len(self.owners), self._inner()
         self._instance(value, given)
         if self._inner() == inner and type(self.key[start]) is Node:
@@ -363,9 +370,10 @@ class Taken:
 
 
 def is_copied(kind: Any) -> bool:
-    known = _TWINNED.get(kind)
+    """Whether an object of a class has a copy in the graph."""
+    known = _COPIED.get(kind)
     if known is None:
-        known = _TWINNED[kind] = _can_be_made(kind)
+        known = _COPIED[kind] = _can_be_made(kind)
     return known
 
 
@@ -377,7 +385,7 @@ def no_array() -> StagingError:
     )
 
 
-_TWINNED: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
+_COPIED: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
 
 
 def _can_be_made(kind: Any) -> bool:
@@ -391,7 +399,7 @@ def _can_be_made(kind: Any) -> bool:
     try:
         object.__new__(kind)
     except TypeError:
-        return False  # something of C's is in it
+        return False  # a part of it is kept in C
     root = kind.__module__.partition(".")[0]
     return not (is_library_class(kind) and root in sys.stdlib_module_names)
 
@@ -406,7 +414,7 @@ def new_object(kind: Any) -> Any:
 
 
 def stays_whole(value: Any) -> bool:
-    """Whether something is in the graph what it is outside, with all its parts."""
+    """Whether something has no copy in the graph: it stays what it is, with all its parts."""
     kind: Any = type(value)
     if isinstance(value, np.ndarray):
         return not is_dynamic(value)
@@ -419,7 +427,7 @@ _ITEMS = ("__getitem__", "__setitem__", "__delitem__", "__iter__", "__len__")
 
 
 def _is_own_container(kind: Any) -> bool:
-    """Whether a class of the user's is a list or dict that differs in other methods only."""
+    """Whether a class of the user is a list or dict that reads and stores items as those do."""
     base = next((base for base in (list, dict) if issubclass(kind, base)), None)
     if base is None or is_library_class(kind):
         return False
@@ -428,6 +436,7 @@ def _is_own_container(kind: Any) -> bool:
 
 
 def _how(kind: Any, value: Any) -> Any:
+    """The method of `Taken` that takes objects of a class apart; asked once per class."""
     if kind in (int, float, complex):
         return Taken._number
     if issubclass(kind, _ATOMS):
@@ -479,7 +488,7 @@ def _how(kind: Any, value: Any) -> Any:
         return Taken._pytree if is_pytree else Taken._frozen
     if is_library_class(kind) and kind not in _ATTRIBUTES_ONLY:
         return Taken._library
-    # a dataclass is a container like the others
+    # Numbers in a dataclass are treated as in a list, those in any other object as constants.
     return Taken._record if params is not None and not is_pytree else Taken._instance
 
 

@@ -1,4 +1,12 @@
-"""Guards: whether what a graph was built from is still the same, as code that every call runs."""
+"""Guards: whether what a graph was built from is still the same, as code that every call runs.
+
+A graph that has the global name `rate` and the function `helper` in it belongs to these two as they
+were. The guard is one expression of Python, made of texts and compiled once:
+
+    guarded1.get('rate', EMPTY) is guarded2 and guarded3.__code__ is guarded4 and ...
+
+with the dict of the module, the value of `rate`, `helper` and its code as `guarded1` to `guarded4`.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +29,7 @@ from d2s.backends.lax.objects.slots import (
 
 _numbers = itertools.count()
 
+#: the parts of a function that a program may assign, and that change what it does
 FUNCTION_PARTS = ("__code__", "__defaults__", "__kwdefaults__")
 
 
@@ -29,16 +38,17 @@ _PLAIN = (str, bytes, int, float, complex, bool, type(None))
 
 
 def _became(name: str, before: Any, now: Any) -> str:
+    """The reason for another graph, with the two values where their texts say something."""
     if isinstance(before, _PLAIN) and isinstance(now, _PLAIN):
         return f"another static value: {name}: {before!r} became {now!r}"
     return f"{name} has changed"
 
 
 class Guard:
-    """An expression that is true while nothing has changed, with what its names mean.
+    """An expression that is true while nothing has changed, and the values of its names.
 
-    Of all guards, no two use a name for different things: code that calls have to run anyway can
-    have several of them in it.
+    No two guards use a name for different things, so the code that runs on each call can have the
+    expressions of several guards in it. The arguments are those of `trace.before.Before`.
     """
 
     def __init__(
@@ -72,7 +82,7 @@ class Guard:
         self.holds: Callable[[], bool] = eval(f"lambda: {self.test or True}", dict(self.names))
 
     def changed(self) -> str:
-        """What has changed, by its name; asked only when something has."""
+        """What has changed, in the user's words; called only when something has."""
         names, functions, snapshots = self._held
         for space, name, before in names:
             if space.get(name, EMPTY) is not before:
@@ -87,7 +97,7 @@ class Guard:
         return "something it reads has changed"
 
     def _change_of(self, owner: Any, before: Any) -> str:
-        """What has changed in a variable of a function, a list, a dict, an object or a class."""
+        """What has changed in a cell, a list, a dict, an object or a class."""
         names, _, snapshots = self._held
         if isinstance(owner, types.CellType):
             name = next((name for cell, name in self._variables if cell is owner), "a variable")

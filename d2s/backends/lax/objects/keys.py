@@ -2,7 +2,13 @@
 
 The things that a call can reach are taken apart into run-time leaves and a key. The key is a flat
 tuple of tokens in the order of the walk, so it can be compared in one step and read again from
-left to right to make the same structure anew. A type stands for a leaf of that type.
+left to right to make the same structure anew. A type stands for a leaf of that type. For the
+arguments ``([x, 2], "mean", items, items)``, with an array `x` and an empty list `items`, it is
+
+    Node(tuple, 4)  Node(list, 2) ARRAY int  Static("mean")  Node(list, 0)  Again(1)
+
+with the leaves `x` and 2. Lists and other mutable objects are numbered as they are met, and `items`
+has the number 1.
 """
 
 from __future__ import annotations
@@ -44,18 +50,18 @@ class Token:
 
 
 class Static(Token):
-    """A value that is a constant of the graph; equal only to one that behaves the same."""
+    """A value that is a constant of the graph; equal only to one that no program can tell apart."""
 
     __slots__ = ("holders", "value")
 
     def __init__(self, value: Any) -> None:
-        #: what can change in it
+        #: the objects in it that can change
         self.holders: Holders = {}
         super().__init__(exact_key(value, self.holders))
         self.value = value
 
     def is_frozen(self) -> bool:
-        """Whether nothing in it can change, but by going around a frozen dataclass."""
+        """Whether nothing in it can change, except by tricks that get around a frozen dataclass."""
         kinds = (type(holder) for holder in self.holders.values())
         parameters = (getattr(kind, "__dataclass_params__", None) for kind in kinds)
         return all(known is not None and known.frozen for known in parameters)
@@ -71,7 +77,7 @@ class Number(Static):
 
 
 class ChangingNumber(Token):
-    """A number that did change: a leaf, after all others."""
+    """A number found in an object that has changed once: a leaf from then on, after all others."""
 
     __slots__ = ()
 
@@ -87,7 +93,7 @@ class Itself(Token):
 
 
 class Contents(Token):
-    """A NumPy array that is a constant of the graph, by what is in it."""
+    """A NumPy array that is a constant of the graph, compared by its elements."""
 
     __slots__ = ("value",)
 
@@ -100,22 +106,25 @@ class Contents(Token):
 
 
 def layout(array: np.ndarray) -> tuple[Any, ...]:
-    """What a program can see of an array, and assign, besides its elements."""
+    """What a program can see and assign of an array besides its elements."""
     return array.shape, array.dtype.str, array.flags.writeable
 
 
 class Again(Token):
-    """A mutable object that was met before, by its number."""
+    """A mutable object that was met before, by the number that it got then."""
 
     __slots__ = ()
 
 
 class Pairs(int):
-    """The size of a dict whose keys are objects; they are parts like the values."""
+    """The size of a dict or set whose keys are objects, which are parts like the values."""
 
 
 class Node(Token):
-    """An object with parts; their tokens follow."""
+    """An object with parts; their tokens follow.
+
+    `names` says how many parts there are and what they are called, `exact` what is compared of it.
+    """
 
     __slots__ = ("kind", "names")
 
@@ -129,7 +138,7 @@ class Node(Token):
 
 
 class _Same(Token):
-    """A value in a key that is known by its identity alone; the key keeps it alive."""
+    """A value in a key that is compared by identity; the key keeps it alive."""
 
     __slots__ = ("value",)
 
@@ -138,7 +147,7 @@ class _Same(Token):
         self.value = value
 
 
-#: the objects that a key was read from and that can change, by their identities
+#: the objects that a key was read from and that can change, by identity
 Holders = dict[int, Any]
 
 
@@ -171,6 +180,8 @@ def _taken_apart(value: Any, holders: Holders) -> Any:
         return kind, _Same(value.__func__), exact_key(value.__self__, holders)
     if issubclass(kind, _BY_IDENTITY):
         return _Same(value)
+    # Classes of JAX have no base class in common, and those in C no file: the package is all that
+    # tells that one is JAX's.
     if kind.__module__.partition(".")[0] in ("jax", "jaxlib"):
         return _of_jax(value, holders)
     base = next((base for base in _CONTENTS if issubclass(kind, base)), object)
@@ -184,13 +195,14 @@ def _taken_apart(value: Any, holders: Holders) -> Any:
         holders[id(value)] = value
     parts = [(name, exact_key(_attribute(value, name), holders)) for name in names]
     content = _CONTENTS[base](value, holders) if base is not object else ()
-    # what has an equality of its own is the same again when an equal one is made
+    # An object whose class defines `==` may be made anew for each call and mean the same; of all
+    # others a program can tell two apart, so their identity belongs to the key.
     same = () if is_fixed or _defines_equality(kind) else (_Same(value),)
     return kind, content, *same, *parts
 
 
 def _of_jax(value: Any, holders: Holders) -> Any:
-    """Specifications of JAX's are equal if they are the same; its arrays are not even hashable."""
+    """Values of JAX: what has a hash, as a sharding, is compared by `==`, arrays by identity."""
     if isinstance(value, jax.Array):
         holders[id(value)] = value
         return _Same(value)
@@ -241,7 +253,7 @@ _CONTENTS: dict[Any, Callable[[Any, Holders], Any]] = {
     float: lambda v, _: _packed(float.__pos__(v)),
     complex: lambda v, _: _packed(complex.__pos__(v)),
     tuple: lambda v, holders: _many(tuple.__iter__(v), holders),
-    # a program can see the order, which equal sets need not have in common
+    # A program can see the order, which equal sets may have differently.
     frozenset: lambda v, holders: _many(frozenset.__iter__(v), holders),
     set: lambda v, holders: _many(set.__iter__(v), holders),
     list: lambda v, holders: _many(list.__iter__(v), holders),
@@ -271,7 +283,7 @@ def _attribute(value: Any, name: str) -> Any:
 
 _OPEN: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
 
-#: of the flags of a class: made by a class statement, and not by C
+#: of the flags of a class, those that tell whether a class statement made it, and not C
 _FLAGS, _WRITTEN = (1 << 9) | (1 << 8), 1 << 9
 
 
@@ -304,7 +316,7 @@ def states(holders: Holders) -> list[tuple[Any, Any]]:
 
 
 def _state(holder: Any) -> Any:
-    """What an object holds, by identity."""
+    """What an object holds, as the identities of its parts."""
     if isinstance(holder, np.ndarray):
         return holder.tobytes()
     ids: list[Any] = []

@@ -1,4 +1,7 @@
-"""What an argument was marked as by the options of its function, until it is taken apart."""
+"""Arguments with what the options of their function say of them, until they are taken apart.
+
+With ``to_static(f, static_argnums=1)``, the call ``f(x, n)`` becomes ``(x, Constant(n, "n"))``.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import jax
 
 
 class Constant:
-    """An argument that is a constant of the graph because that was asked for."""
+    """An argument that is a constant of the graph because an option says so."""
 
     __slots__ = ("name", "value")
 
@@ -18,7 +21,7 @@ class Constant:
 
 
 class Donated:
-    """An argument whose memory the graph may use."""
+    """An argument whose memory the graph may use for its results."""
 
     __slots__ = ("value",)
 
@@ -27,10 +30,10 @@ class Donated:
 
 
 class FutureArray:
-    """Stands for an array that an object will hold, where a graph is looked at and not run."""
+    """Stands in an object for an array, where a graph is only looked at and never runs."""
 
     __slots__ = ("value",)
-    # as an array: what holds one is no constant
+    # It has no hash, as arrays have none, so that nothing which holds one is taken for a constant.
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, value: jax.ShapeDtypeStruct) -> None:

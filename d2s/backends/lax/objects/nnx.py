@@ -1,16 +1,15 @@
-"""What Flax NNX does to its objects, and nothing of the user's does to others.
+"""Three things that Flax NNX does to its objects, and that d2s has to know of.
 
-It tells levels of tracing apart by marks in them.
+Marks: an object of NNX remembers the trace of JAX that it was made in, and refuses to be changed in
+another one, since a change made by an inner trace would leave a value of that behind. What a block
+of a graph changes is taken out by d2s, so the trace of a block must not count: `block` tells NNX
+that it is still in the trace around. Those of `nnx.grad` and the like count, wherever they are.
 
-An object of NNX may be changed only by code of the trace that it was made in, since a change made
-by an inner one would leave a value of that behind. What a block of a graph changes is taken out of
-it by d2s: to NNX, a block is no level of its own but belongs to the one around it. The levels of
-`nnx.grad` and its kin stay what they are, inside of blocks and around them.
+Order: whenever one of its transformations has had an object, NNX sorts the attributes by name. That
+is no change of the program: their order is put back.
 
-It sorts their attributes by name whenever one of its transformations has had them. That is no
-change which a branch could make or not make, nor one that needs another graph: their order stays.
-
-It keeps numbers apart from arrays: an attribute that was a number at first never holds an array.
+Numbers: NNX keeps them apart from arrays. An attribute that was a number at first never holds an
+array.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ from jax.extend.core import take_current_trace
 
 from d2s.backends.lax.objects.slots import own_dict
 
-#: the traces of the blocks that are running, by identity, and the level that each belongs to
+#: by the identity of the trace of each block that is running, the trace that it counts as
 _around: dict[int, Any] = {}
-#: the function of NNX's that tells it in which trace it is
+#: the function of `flax.nnx.tracers` that NNX calls to learn which trace it is in
 ASKS = "current_jax_trace"
 
 
@@ -38,9 +37,13 @@ class Hook:
     prepare: Callable[[types.ModuleType], None]
 
 
+#: stands for a class of NNX that is not there
+_MISSING = object()
+
+
 def is_mark(kind: Any) -> bool:
-    """Whether this is the class of NNX's marks: one that is made says where it was made."""
-    return bool(kind.__name__ == "TraceState" and kind.__module__.startswith("flax.nnx"))
+    """Whether this is the class of the marks that objects of NNX remember their trace by."""
+    return kind is getattr(sys.modules.get("flax.nnx.tracers"), "TraceState", _MISSING)
 
 
 def unordered(value: Any) -> dict[str, Any] | None:
@@ -68,7 +71,9 @@ def is_constant(value: Any, name: Any) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def _is_of_nnx(kind: Any) -> bool:
-    return any(b.__name__ == "Pytree" and b.__module__.startswith("flax.nnx") for b in kind.__mro__)
+    """Whether a class is one of NNX: there is none as long as the package is not loaded."""
+    pytree = getattr(sys.modules.get("flax.nnx"), "Pytree", _MISSING)
+    return any(base is pytree for base in kind.__mro__)
 
 
 def keep_order(held: dict[str, Any], before: Iterable[str]) -> None:
@@ -80,10 +85,10 @@ def keep_order(held: dict[str, Any], before: Iterable[str]) -> None:
 
 
 def block(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that jax is about to trace as a block of the graph: it stays on this level."""
+    """A function that JAX is about to trace as a block: NNX does not see the trace of that."""
     module = sys.modules.get("flax.nnx.tracers")
     if module is None or not hasattr(module, ASKS):
-        return function  # nobody uses it, so that nothing is marked
+        return function  # NNX is not loaded, so that no object is marked
     Hook.prepare(module)
     level = getattr(module, ASKS)()
 
@@ -99,7 +104,7 @@ def block(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def knowing_blocks(ask: Callable[[], Any]) -> Any:
-    """The function of NNX's that tells where it is, and takes a block for a part of its level."""
+    """The function of NNX that tells the trace, which in a block tells the one around."""
 
     @functools.wraps(ask)
     def level() -> Any:

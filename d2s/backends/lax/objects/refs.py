@@ -1,9 +1,9 @@
 """`jax.Ref` in a graph: an object with one attribute, the array that it holds.
 
-JAX's own references are changed at once and in program order; in a graph of d2s what is written
-must wait until the call has ended, and may be written in a branch or a loop. So the graph works on
-objects of a class of ours, whose value is read from the reference before a call and stored in it
-afterwards, like an attribute.
+JAX's own references are changed at once and in program order. In a graph of d2s a write must wait
+until the call has ended, and may be in a branch or a loop. So the graph works on objects of the
+class `RefCopy`: their value is read from the reference before a call and stored in it afterwards,
+like an attribute. ``ref[0] = x`` becomes ``copy.value = copy.value.at[0].set(x)``.
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ class RefCopy:
         raise refused(f"{what} of a jax.Ref, is asked for in a graph", "ref[...], its value")
 
 
-# to all of d2s it is an object of JAX's, which has attributes and can be made anew
+# All of d2s has to treat it as an object of another library, which has attributes and can be made
+# anew; messages have to call it what the user calls it.
 RefCopy.__module__, RefCopy.__qualname__, RefCopy.__name__ = "jax", "Ref", "Ref"
 
 
@@ -83,7 +84,7 @@ def refused(what: str, fix: str) -> StagingError:
 
 
 def call_for(function: Any) -> Callable[..., Any] | None:
-    """What does it to references of a graph; None for functions of another kind."""
+    """What stands for `jax.new_ref` and `jax.freeze` in a graph; None for all other functions."""
     if scopes.copies() is None:
         return None
     if function is jax.new_ref:
@@ -102,7 +103,7 @@ def _frozen(ref: Any) -> Any:
 
 
 def refuse_handed_on(function: Any, args: tuple[Any, ...]) -> None:
-    """Code that is not converted would have to be JAX's, and knows only JAX's references."""
+    """Refuse copies of references as arguments of functions that know only JAX's own."""
     if call_for(function) is None and any(type(arg) is RefCopy for arg in args):
         name = getattr(function, "__name__", type(function).__name__)
         ref = next(filter(None, map(name_of, args)), "")
@@ -114,7 +115,7 @@ def refuse_handed_on(function: Any, args: tuple[Any, ...]) -> None:
 
 
 def refuse_real(ref: Any) -> None:
-    """A reference from outside that has no copy is changed behind the back of the graph."""
+    """Refuse a reference that has no copy: the graph would not know of its changes."""
     if scopes.copies() is not None and type(ref) is REF:
         raise refused(
             f"{sites.target(sites.where()) or 'a reference'}, a jax.Ref, is used that belongs to a "

@@ -1,4 +1,14 @@
-"""Places that hold one value, and what was in them: cells, entries, attributes, global names."""
+"""Slots: what holds one value of a program. A cell, an entry, an attribute, a global name.
+
+In ``self.count += 1`` the slot is the entry "count" of the dict of attributes of `self`, which is
+``Slot(vars(self), "count")``. ``items.append(x)`` gives the list another length, so the slot is the
+list as a whole: ``Slot(items, WHOLE)``.
+
+An *owner* is what a slot is in. Where Python has no object for that (attributes in `__slots__`, the
+bytes of a buffer), one of the small classes below stands for it. For each kind of owner this module
+knows how to compare what it holds with what it held (`is_unchanged`), how to put that back
+(`restore`), and which of its slots have changed (`changed_slots`).
+"""
 
 from __future__ import annotations
 
@@ -19,21 +29,22 @@ import numpy as np
 
 from d2s.conversion import MARKS
 
+#: stands for the value of a slot that holds none
 EMPTY = object()
 
-#: attributes of classes that are Python's own business: `copy` notes `__slotnames__` when it is
-#: used, and abstract classes have what they know of others in `_abc_impl`
+#: attributes of classes that Python itself changes: `copy` stores `__slotnames__` when it is used,
+#: and abstract classes keep what they found out about others in `_abc_impl`
 OF_PYTHON = ("__dict__", "__weakref__", "__slotnames__", "_abc_impl")
 
-#: the key of a place that is all of a list, dict or deque, or of the attributes in `__slots__`
+#: the key of a slot that is all of a list, dict or deque, or all attributes in `__slots__`
 WHOLE = object()
 
 
 class Slot:
-    """A place that holds one value: a closure cell, an entry of a list or dict, an attribute.
+    """What holds one value: a closure cell, an entry of a list or dict, an attribute.
 
-    With the key `WHOLE` it is all that a list, dict or object holds, because there is more or less
-    in it than before.
+    With the key `WHOLE` it is all that a list, dict or object holds, for the case that there are
+    more or fewer entries than before.
     """
 
     def __init__(self, owner: Any, key: Any) -> None:
@@ -62,7 +73,7 @@ class Slot:
 
     @property
     def is_there(self) -> bool:
-        """Whether there is such a place at all: an entry, an attribute."""
+        """Whether there is such a slot at all: the entry or attribute may be gone."""
         if isinstance(self.owner, types.CellType) or self.key is WHOLE:
             return True
         if isinstance(self.owner, SlotAttributes):
@@ -73,12 +84,15 @@ class Slot:
 
     @property
     def is_global(self) -> bool:
-        """Whether it is a global name of a module."""
+        """Whether it is a global name of a module.
+
+        Python puts `__builtins__` into every dict that code runs in as its globals.
+        """
         return isinstance(self.owner, dict) and "__builtins__" in self.owner
 
     @property
     def holder(self) -> Any:
-        """What holds the value, for Python."""
+        """The object of the program that holds the value."""
         return self.owner.owner if isinstance(self.owner, SlotAttributes) else self.owner
 
     @property
@@ -107,6 +121,7 @@ def _refill(owner: Any, value: Any) -> None:
 
 
 def cell_contents(cell: types.CellType) -> Any:
+    """The value in a cell, or `EMPTY`."""
     try:
         return cell.cell_contents
     except ValueError:
@@ -115,17 +130,20 @@ def cell_contents(cell: types.CellType) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class OuterSlot:
-    """A global name of a module, a cell (which has no name), or the defaults of a function."""
+    """A slot outside of a static function that is an input of its graph.
+
+    It is a global name of a module, a cell (which has no name), or the defaults of a function.
+    """
 
     owner: Any
     name: str | None
 
-    #: whether there is such a place at all: a name is one, with a value or without
+    #: a name is a slot whether or not it has a value
     is_there = True
 
     @property
     def is_fixed(self) -> bool:
-        """Whether nothing can be stored there, only in what is there."""
+        """Whether nothing can be stored in the slot, only in the objects that it holds."""
         return isinstance(self.owner, types.FunctionType)
 
     def get(self) -> Any:
@@ -148,7 +166,7 @@ class OuterSlot:
 
 
 class GlobalName:
-    """A global name."""
+    """A global name, as the owner of its value."""
 
     def __init__(self, space: dict[str, Any], name: str) -> None:
         self.space, self.name = space, name
@@ -161,14 +179,14 @@ class GlobalName:
 
 
 class SlotAttributes:
-    """The attributes that a class keeps in `__slots__`."""
+    """The attributes of an object that its class keeps in `__slots__`, as an owner."""
 
     def __init__(self, owner: Any) -> None:
         self.owner = owner
 
 
 def instance_slot(value: Any, name: str) -> Slot:
-    """An attribute of an object, by the same owner whoever asks."""
+    """An attribute of an object as a slot: in its dict, or else in its `__slots__`."""
     own = own_dict(value)
     if own is not None and name in own:
         return Slot(own, name)
@@ -176,14 +194,14 @@ def instance_slot(value: Any, name: str) -> Slot:
 
 
 class FunctionAttributes:
-    """The attributes of a function."""
+    """The attributes of a function, as an owner; marks of d2s among them do not count."""
 
     def __init__(self, function: types.FunctionType) -> None:
         self.items = function.__dict__
 
 
 class Elsewhere:
-    """What something of Python's own gives, depending on who asks: the thread, the context."""
+    """What Python keeps for a thread or a context, or only weakly, as an owner."""
 
     KINDS = (ContextVar, threading.local, weakref.ref, *weakref.ProxyTypes)
 
@@ -194,7 +212,7 @@ class Elsewhere:
         if isinstance(self.owner, ContextVar):
             return {"value": self.owner.get(EMPTY)}
         if self.is_weak:
-            # whoever remembers this must not keep the object alive
+            # Only a flag is remembered, because a snapshot must not keep the object alive.
             return {"is alive": self._referent() is not None}
         return dict(self.owner.__dict__)
 
@@ -206,7 +224,7 @@ class Elsewhere:
         if isinstance(self.owner, weakref.ref):
             return self.owner()
         try:
-            # a proxy answers everything as its object would, bound methods included
+            # A proxy hands every question to its object, so a bound method has the object itself.
             return self.owner.__sizeof__.__self__
         except ReferenceError:
             return None
@@ -228,14 +246,14 @@ class Elsewhere:
 
 
 class Buffer:
-    """Bytes that something of C's keeps: ctypes, mmap, a memoryview."""
+    """The bytes in an object of C, as `ctypes` and `mmap` have them, as an owner."""
 
     def __init__(self, owner: Any) -> None:
         self.owner = owner
 
     @staticmethod
     def of(value: Any) -> Buffer | None:
-        """That of an object that lets others look at its bytes, and change them."""
+        """The buffer of an object whose bytes Python code can change; None for all others."""
         try:
             return None if memoryview(value).readonly else Buffer(value)
         except (TypeError, ValueError, BufferError):
@@ -249,14 +267,14 @@ class Buffer:
 
 
 class Answer:
-    """A question that was asked while a graph was built: whether the answer is still the same."""
+    """A question that was asked while a graph was built, as an owner: has the answer changed?"""
 
     def __init__(self, is_same: Callable[[], bool]) -> None:
         self.is_same = is_same
 
 
 def copy_of_array(value: np.ndarray) -> np.ndarray:
-    """Another array that only its identity tells apart."""
+    """Another array with the same elements, shape, dtype and flag."""
     made = value.copy()
     made.flags.writeable = value.flags.writeable
     return made
@@ -264,7 +282,7 @@ def copy_of_array(value: np.ndarray) -> np.ndarray:
 
 def _restore_array(owner: Any, before: np.ndarray) -> None:
     with warnings.catch_warnings():
-        # NumPy would rather make another array, which nobody else would have
+        # NumPy advises to make another array, but the one that the program has must be restored.
         warnings.simplefilter("ignore", DeprecationWarning)
         if owner.dtype != before.dtype:
             owner.dtype = before.dtype
@@ -327,7 +345,7 @@ def attribute_of(owner: Any, name: str) -> Any:
 
 
 def own_dict(value: Any) -> dict[str, Any] | None:
-    """The attributes of an object, not those of something that it stands for."""
+    """The dict of an object's attributes, whatever its class answers for `__dict__`."""
     try:
         own = object.__getattribute__(value, "__dict__")
     except AttributeError:
@@ -339,8 +357,8 @@ def own_dict(value: Any) -> dict[str, Any] | None:
 def slot_names(kind: Any) -> tuple[str, ...]:
     """The attributes that objects of a class keep elsewhere than in a dict.
 
-    Those are the ones in `__slots__`; of exceptions, also what Python's own classes know of
-    themselves, such as `args` and the `filename` of an `OSError`.
+    Those are the ones in `__slots__`; of exceptions, also the fields of Python's own classes, such
+    as `args` and the `filename` of an `OSError`.
     """
     if issubclass(kind, BaseException):
         fields = exception_fields(kind)
@@ -355,15 +373,16 @@ def slot_names(kind: Any) -> tuple[str, ...]:
 
 @functools.cache
 def exception_fields(kind: Any) -> dict[str, Any]:
-    """What gets and sets the fields of exceptions of a class, which it may have hidden."""
+    """The descriptors of the fields of exceptions, by name, even if a subclass hides one."""
     kinds = (types.MemberDescriptorType, types.GetSetDescriptorType)
-    # what is in a group is in its arguments, and never changes
+    # The fields of a group repeat its arguments, and cannot be set.
     bases = [base for base in reversed(kind.__mro__) if base is not BaseExceptionGroup]
     found = {n: v for base in bases for n, v in vars(base).items() if isinstance(v, kinds)}
     return {name: field for name, field in found.items() if not name.startswith("__")}
 
 
 def is_unchanged(owner: Any, before: Any) -> bool:
+    """Whether an owner holds what it held before, by identity of the values."""
     if isinstance(owner, types.CellType):
         return cell_contents(owner) is before
     if isinstance(owner, type):
@@ -410,12 +429,12 @@ def _is_same_class(kind: type, before: dict[str, Any]) -> bool:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    # some fields of exceptions are numbers of C's, which are other objects on each look
+    # Some fields of exceptions are integers in C, which become new objects on each look.
     return one is other or (type(one) is type(other) is int and one == other)
 
 
 def changed_slots(owner: Any, before: Any) -> list[Slot] | None:
-    """The places of an object whose value changed; None when it changed in another way."""
+    """The slots of an owner whose value changed; None if that is not all that changed."""
     if isinstance(owner, types.CellType):
         return [Slot(owner, None)]
     if isinstance(owner, GlobalName) and before is not EMPTY and owner.name in owner.space:
@@ -432,7 +451,10 @@ def changed_slots(owner: Any, before: Any) -> list[Slot] | None:
 
 
 def path_to(owner: Any, roots: Iterable[tuple[str, Any]], is_known: Callable[[Any], bool]) -> str:
-    """How a program gets to a list or dict; with a dot at the end, to the attributes."""
+    """How a program gets to an owner from one of some variables: ``model.layers[0]``.
+
+    The path to the attributes of an object ends with a dot. Empty if no way is found.
+    """
     wanted = owner.owner if isinstance(owner, SlotAttributes) else owner
     queue = list(roots)
     seen: set[int] = set()
@@ -447,7 +469,7 @@ def path_to(owner: Any, roots: Iterable[tuple[str, Any]], is_known: Callable[[An
             return f"{path}."
         kind = next((k for k in (list, tuple, deque) if isinstance(value, k)), None)
         if kind is not None:
-            # as it is: a list that stands for another one refuses to be read
+            # By the method of the base class: a recorder that stands for a list refuses to be read.
             parts: Iterable[Any] = kind.__iter__(value)
             queue += [(f"{path}[{n}]", part) for n, part in enumerate(parts)]
         elif isinstance(value, dict):

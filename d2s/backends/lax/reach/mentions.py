@@ -1,4 +1,9 @@
-"""The names that a function mentions, with those of the functions inside it."""
+"""The names that a function mentions, with those of the functions inside it.
+
+Of ``def f(): return scale * np.linalg.norm(config.x)`` the global names are `scale`, `np` and
+`config`, the attributes `linalg`, `norm` and `x`, and the dotted names ``np.linalg``,
+``np.linalg.norm`` and ``config.x``.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +13,9 @@ import sys
 import types
 from collections.abc import Iterator
 from typing import Any
+
+import jax
+from jax.experimental import io_callback
 
 from d2s.backends.lax.objects.slots import EMPTY, cell_contents
 from d2s.libraries import is_library_file, is_library_module
@@ -45,6 +53,13 @@ def dotted_names(code: types.CodeType) -> frozenset[tuple[str, ...]]:
 
     ``np.linalg.norm`` is ``("np", "linalg", "norm")``.
     """
+    return _own_dotted_names(code).union(
+        *(dotted_names(inner) for inner in code.co_consts if isinstance(inner, types.CodeType))
+    )
+
+
+@functools.lru_cache(maxsize=4096)
+def _own_dotted_names(code: types.CodeType) -> frozenset[tuple[str, ...]]:
     found: set[tuple[str, ...]] = set()
     path: tuple[str, ...] = ()
     for instruction in dis.get_instructions(code):
@@ -55,15 +70,13 @@ def dotted_names(code: types.CodeType) -> frozenset[tuple[str, ...]]:
             found.add(path)
         elif instruction.opname != "COPY":  # which is between the two parts of `f.k += 1`
             path = ()
-    return frozenset(found).union(
-        *(dotted_names(inner) for inner in code.co_consts if isinstance(inner, types.CodeType))
-    )
+    return frozenset(found)
 
 
 def dotted(function: types.FunctionType, space: dict[str, Any]) -> Iterator[tuple[Any, str, Any]]:
-    """Each attribute of a module or function that a function spells out: of what, name, value.
+    """Each attribute of a module or function that a function spells out: its holder, name, value.
 
-    `space` are its globals; a value that is not there is `EMPTY`.
+    `space` are its globals; the value of an attribute that is not there is `EMPTY`.
     """
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     variables = {name: cell_contents(cell) for name, cell in cells}
@@ -85,7 +98,7 @@ def imported(function: types.FunctionType) -> list[types.ModuleType]:
 
 
 def users_modules() -> list[types.ModuleType]:
-    """Every module of the program itself."""
+    """Every module that is loaded and belongs to no library."""
     modules = [m for m in list(sys.modules.values()) if isinstance(m, types.ModuleType)]
     return [module for module in modules if not is_library_module(module)]
 
@@ -114,12 +127,27 @@ def _mentions_print(function: Any, seen: set[int]) -> bool:
         if id(code) in seen:
             continue
         seen.add(id(code))
-        if not any("callback" in name for name in code.co_names):
-            # what is handed to a callback of jax's runs with the graph
+        if not _mentions_callback(code, known):
+            # What is handed to a callback of JAX prints when the graph runs, and not before.
             codes += [const for const in code.co_consts if isinstance(const, types.CodeType)]
         for name in code.co_names:
             if name == "print" and name not in known:
                 return True
             if name in known and _mentions_print(known[name], seen):
                 return True
+    return False
+
+
+#: functions of JAX that take a function to run it on the host, together with the graph
+_CALLBACKS = (jax.debug.callback, jax.pure_callback, io_callback)
+
+
+def _mentions_callback(code: types.CodeType, space: dict[str, Any]) -> bool:
+    """Whether code itself, not the functions inside it, names one of JAX's callbacks."""
+    for root, *names in (*_own_dotted_names(code), *((name,) for name in code.co_names)):
+        value = space.get(root)
+        for name in names:
+            value = vars(value).get(name) if isinstance(value, types.ModuleType) else None
+        if any(value is callback for callback in _CALLBACKS):
+            return True
     return False

@@ -1,4 +1,9 @@
-"""What is behind objects that Python code cannot look into: those of C's, and weak references."""
+"""What is behind objects that Python code cannot look into: objects of C, and weak references.
+
+``itertools.cycle(layers)`` holds `layers`, but has no attribute that says so: `behind` asks the
+garbage collector. A weak reference holds nothing, but code that runs may get its object all the
+same (`Elsewhere`).
+"""
 
 from __future__ import annotations
 
@@ -13,8 +18,9 @@ from d2s.errors import Site, StagingError
 from d2s.libraries import is_library_class
 
 Reading = Callable[[Any], tuple[str, Site | None]]
-#: beyond so many objects behind one of C's, looking for what it holds ends
+#: of what an object of C holds, so many objects are looked at
 _FAR = 2000
+#: values that hold nothing that a program could change through them
 _PASSING = (
     *(str, bytes, int, float, complex, type(None), range, slice),
     *(type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType),
@@ -22,7 +28,7 @@ _PASSING = (
 
 
 def is_elsewhere(value: Any) -> bool:
-    """Whether what a value gives is kept by Python, for a thread, a context or only weakly.
+    """Whether a value is a context variable, an object per thread, or a weak reference.
 
     A proxy is asked by its own type: to everybody else it says that it is what it stands for.
     """
@@ -31,18 +37,18 @@ def is_elsewhere(value: Any) -> bool:
 
 
 def refuse_kept(parts: dict[int, list[Any]], values: list[Any], read: Reading) -> None:
-    """Refuse objects that only live as long as others want, and that guards would keep alive.
+    """Refuse objects that are known only by weak references, and that guards would keep alive.
 
     A guard remembers what is in the lists and attributes of an object, not the object itself. If
-    one of those leads back to it, whoever remembers them has the object. `parts` are the parts of
-    each value, by its identity; `read` gives the name of one, and the line.
+    one of those leads back to the object, the guard keeps it alive. `parts` are what each value
+    leads to, by its identity; `read` gives the name of one, and the line that reads it.
     """
     for value in values:
         there = Elsewhere(value) if is_elsewhere(value) else None
         for referent in there.held() if there is not None and there.is_weak else ():
             kind: Any = type(referent)
             if is_library_class(kind):
-                continue  # how libraries keep their own objects is their business
+                continue  # libraries may keep their own objects as they like
             stack, seen = list(parts.get(id(referent), ())), set()
             while stack:
                 held = stack.pop()
@@ -63,6 +69,6 @@ def refuse_kept(parts: dict[int, list[Any]], values: list[Any], read: Reading) -
 
 
 def behind(value: Any) -> list[Any]:
-    """Objects that something of C's holds: nobody sees it use them."""
+    """Objects that an object of C holds, as far as the garbage collector knows them."""
     held = [value.obj] if isinstance(value, memoryview) else gc.get_referents(value)[:_FAR]
     return [one for one in held if not is_elsewhere(one) and not isinstance(one, _PASSING)]

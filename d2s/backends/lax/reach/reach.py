@@ -1,9 +1,21 @@
 """Which functions a static function may call, and the outside names that those read and write.
 
-Globals and variables of enclosing functions that hold data are places: inputs of the graph, and
+Globals and variables of enclosing functions that hold data are *slots* of the graph: inputs, and
 outputs where they are written. Functions that run as they are (properties, operators, constructors,
-what is marked `do_not_convert`) look at the outside themselves; what they can see stays as it is
-for everybody: it is pinned.
+what is marked `do_not_convert`) look at the outside themselves; what they can see is *pinned*: it
+stays as it is for everybody, a constant of the graph that is guarded. In
+
+    rate, table = jnp.ones(3), jnp.zeros(3)
+
+    class Model:
+        @property
+        def first(self): return table[0]
+
+    def f(model, x): return model.first + rate * x
+
+`rate` is a slot, since only `f` reads it, which is converted. `table` is pinned, since the property
+reads it. What a function reaches is known only by looking, and grows with what it is called with:
+`explore` looks until it finds nothing new.
 """
 
 from __future__ import annotations
@@ -22,34 +34,40 @@ from d2s.static import StaticFunction
 
 
 class Restart(BaseException):
-    """What the function reaches turned out to be more than its key says: walk again."""
+    """Ends the building of a graph: the function reaches more than its key says, so look again."""
 
 
 class Reach:
-    """Grows with what a function is called with, and never forgets: a key has a part per place."""
+    """What a static function reaches; it only grows, since every slot is a part of all keys."""
 
     def __init__(self, function: types.FunctionType) -> None:
-        #: replaced as a whole, never changed: other threads may be looking at them
+        #: the slots and the identities of pinned objects; replaced as a whole and never changed,
+        #: because other threads may be looking at them
         self.places: tuple[OuterSlot, ...] = ()
         self.pins: Set[int] = frozenset()
         self._lock = threading.RLock()
+        #: the pinned objects, kept alive so that their identities stay theirs
         self.pinned: dict[int, Any] = {}
-        #: objects that only weak references lead to, found anew on each look
+        #: pinned objects that only weak references lead to: not kept alive, found anew on each look
         self._weakly: set[int] = set()
-        #: functions that were called, by their ids
+        #: functions that were called, by identity
         self._met: dict[int, types.FunctionType] = {id(function): function}
+        #: the slots of the graph, and the pinned ones, by the identity of the owner and the name
         self._known: set[tuple[int, str | None]] = set()
         self._pinned_places: set[tuple[int, str | None]] = set()
+        #: functions that run as they are
         self._as_is: dict[int, types.FunctionType] = {}
-        #: the classes of functions that run when an object is made, and those that are called
+        #: the class of each function that runs when an object is made, by identity of the function
         self._constructors: dict[int, type] = {}
+        #: classes whose objects may be made while the graph is built
         self._makes: dict[int, type] = {}
-        #: the names of properties, by the identity of what they run
+        #: the names of properties, by the identity of the function that they run
         self._properties: dict[int, str] = {}
         #: classes of the user's whose objects the function has got
         self.classes: dict[int, type] = {}
-        #: attributes that are asked for by a text
+        #: attributes that are asked for by a text, as in `getattr(model, "rate")`
         self._asked: set[str] = set()
+        #: attributes that functions mention which run as they are
         self._names_as_is: set[str] = set()
         #: global names that were asked for by a text, and whether they were written
         self._named: dict[tuple[int, str], tuple[OuterSlot, bool]] = {}
@@ -57,11 +75,12 @@ class Reach:
         self._modules: dict[int, types.ModuleType] = {}
 
     def explore(self, *given: Any) -> bool:
-        """Look again, with these arguments; whether there is a new place or a new pin."""
+        """Look again, with these arguments; whether there is a new slot or a new pinned object."""
         with self._lock:
             return self._explore(given)
 
     def _explore(self, given: tuple[Any, ...]) -> bool:
+        """Walk until nothing is new: what is pinned may name functions that pin more."""
         before, alive = (set(self._known), len(self.pinned)), self._weakly
         places, self._weakly = list(self.places), set()
         while True:
@@ -71,7 +90,7 @@ class Reach:
             walk.places += [p for p, written in self._named.values() if written or is_data(p.get())]
             size = self._size()
             for function in walk.methods:
-                # code that is not converted may call a method by its name
+                # Code that is not converted calls methods by names, of whatever class.
                 if function.__name__ in self._names_as_is:
                     self._as_is[id(function)] = function
             for function in list(self._as_is.values()):
@@ -91,11 +110,12 @@ class Reach:
         return is_new
 
     def _size(self) -> tuple[int, ...]:
+        """How much is known; everything that is counted only grows."""
         grow = self._pinned_places, self.pinned, self._names_as_is, self._modules, self._makes
         return tuple(map(len, grow))
 
     def label(self, place: OuterSlot) -> str:
-        """What a user calls a place."""
+        """What a user calls a slot."""
         if isinstance(place.owner, types.FunctionType):
             return f"the defaults of {place.owner.__qualname__}"
         if place.name is not None:
@@ -164,7 +184,7 @@ class Reach:
             self._properties.setdefault(id(function), name)
 
     def meets_class(self, kind: type) -> bool:
-        """Objects of a class may be made while the graph is built; whether that is news."""
+        """Objects of a class may be made while the graph is built; whether that is new."""
         if id(kind) in self._makes or is_library_class(kind):
             return False
         with self._lock:
@@ -180,8 +200,8 @@ class Reach:
     def may_read(self, kind: type, name: str) -> bool:
         """Whether code that runs for the graph may look at an attribute of a class.
 
-        What nobody mentions is nobody's business: a class that lists its objects when they are
-        made may list one that is an input of the graph.
+        An attribute that no code mentions is not looked at, because that would pin what it holds: a
+        class that lists its objects when they are made may list one that is an input of the graph.
         """
         named = self._named_somewhere()
         if name in named or {"__dict__", "vars"} & named:
@@ -190,21 +210,26 @@ class Reach:
         return any(is_library_class(b) and not is_of_python(b) for b in bases)
 
     def _named_somewhere(self) -> set[str]:
-        """The attributes that code mentions which runs for the graph, or may do so."""
+        """The attributes that are mentioned by code which runs for the graph, or may run."""
         met = {name for f in self._met.values() for name in attribute_names_of(f.__code__)}
         return met | self._asked | self._names_as_is
 
     def _may_run(self, function: types.FunctionType) -> bool:
-        """Whether a function that runs as it is may do so: its class is called, or it is named."""
+        """Whether a function may run at all: a constructor if its class is called, a property if
+        its name is mentioned, any other always.
+        """
         made, name = self._constructors.get(id(function)), self._properties.get(id(function))
         if made is not None:
             return id(made) in self._makes
         return name is None or name in self._named_somewhere()
 
     def _pin_names(self, function: types.FunctionType) -> None:
+        """Pin what a function reads that runs as it is."""
         names = set(attribute_names_of(function.__code__))
         if self._may_run(function):
             self._names_as_is |= names
+            # A function that gets hold of a class may make objects of it. Nothing but the name of
+            # a parameter tells that a plain function is handed one: `cls` is Python's convention.
             if {"type", "__class__", "cls"} & {*names, *function.__code__.co_varnames}:
                 self._makes |= {id(kind): kind for kind in self._constructors.values()}
             called = [place.get() for place in places_of(function)]
@@ -213,7 +238,7 @@ class Reach:
             self._pin_place(place)
 
     def pin_names(self, space: dict[str, Any], names: Iterable[str]) -> None:
-        """Let global names of a module be read as they are."""
+        """Pin global names of a module: they are read in the module itself, not in a copy."""
         for name in names:
             if not isinstance(space.get(name), types.FunctionType):
                 self._pin_place(OuterSlot(space, name))
@@ -231,7 +256,7 @@ class Reach:
     def pin(self, value: Any, weakly: bool = False) -> None:
         """Keep an object, and all that it holds, as it is.
 
-        `weakly` says that the program itself does not keep it alive, and that d2s must not.
+        `weakly` says that the program itself does not keep it alive, so that d2s must not either.
         """
         stack = [value]
         while stack:
@@ -244,7 +269,7 @@ class Reach:
             if isinstance(value, (*ATOMS, types.ModuleType)) or id(value) in self.pinned:
                 continue
             if isinstance(value, type | types.FunctionType | StaticFunction):
-                continue  # they have no copies
+                continue  # they have no copies anyway
             if weakly:
                 if id(value) in self._weakly:
                     continue

@@ -1,7 +1,13 @@
-"""One look at everything that a static function may call or read."""
+"""One look at everything that a static function may call or read.
+
+The walk follows functions to the names that they mention, objects to their attributes and classes,
+classes to their methods, and tells a listener (`reach.Reach`) what it meets: slots that hold data,
+functions that run as they are, and objects that somebody sees who is not converted.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import dis
 import functools
 import sys
@@ -41,14 +47,14 @@ ATOMS = (str, bytes, int, float, complex, bool, type(None), range, slice, *_ARRA
 
 #: methods that run when an object of a class is made
 _MAKE = ("__init__", "__new__", "__post_init__")
-#: modules whose objects hold functions of others to call them; what else libraries hold is theirs
-_WRAPPING = ("contextlib", "functools")
+#: modules whose objects hold functions of users to call them; what other libraries hold is theirs
+_WRAPPING = (contextlib, functools)
 
 
 def users_functions(values: Iterable[Any], wrapped: bool = False) -> list[types.FunctionType]:
-    """The functions of the user's among values, which whoever gets them may call as they are.
+    """The user's functions among values, and in containers: who gets the values may call them.
 
-    `wrapped` says to look into functions and objects of libraries, too: what
+    `wrapped` says to look into functions and objects of libraries as well: what
     `contextlib.contextmanager` gives has a generator in its closure, `functools.singledispatch` a
     table.
     """
@@ -71,7 +77,7 @@ def users_functions(values: Iterable[Any], wrapped: bool = False) -> list[types.
             kind: Any = type(value)
             if not is_library_class(kind):
                 stack += vars(kind).values()
-            elif kind.__module__ in _WRAPPING:
+            elif sys.modules.get(kind.__module__) in _WRAPPING:
                 stack += held_by(value)
         if not isinstance(value, types.FunctionType) or is_made_by_d2s(value):
             continue
@@ -83,6 +89,7 @@ def users_functions(values: Iterable[Any], wrapped: bool = False) -> list[types.
 
 
 def places_of(function: types.FunctionType) -> list[OuterSlot]:
+    """The slots outside that a function reads or writes: global names, and cells."""
     space = function.__globals__
     found = [OuterSlot(space, name) for name in global_names(function.__code__)]
     return [*found, *(OuterSlot(cell, None) for cell in function.__closure__ or ())]
@@ -100,9 +107,10 @@ def _stored_names(code: types.CodeType) -> frozenset[str]:
 
 
 def _names_in_generators(code: types.CodeType) -> frozenset[str]:
-    """Globals that generators inside a function mention: what they call runs as it is, like them.
+    """Globals that generators inside a function mention.
 
-    Generator expressions are converted.
+    A generator is not converted, so neither is what it calls. Generator expressions are: Python
+    names their code "<genexpr>", which no function can be called, and marks them by nothing else.
     """
     names: set[str] = set()
     for constant in code.co_consts:
@@ -115,7 +123,7 @@ def _names_in_generators(code: types.CodeType) -> frozenset[str]:
 
 
 def held_by(value: Any) -> list[Any]:
-    """What an object holds, whether Python or C made it."""
+    """What an object holds: items, attributes, those in `__slots__` included."""
     if isinstance(value, dict):
         return [*value.keys(), *value.values()]
     if isinstance(value, list | tuple | set | frozenset | deque):
@@ -131,7 +139,7 @@ def held_by(value: Any) -> list[Any]:
 
 
 class ReachListener(Protocol):
-    """Who is told what the walk finds (`reach.Reach`)."""
+    """Is told what the walk finds: `reach.Reach`, which has the meaning of each method."""
 
     classes: dict[int, type]
 
@@ -150,7 +158,9 @@ class Walk:
 
     def __init__(self, reach: ReachListener) -> None:
         self.reach = reach
+        #: the slots outside that hold data, or that some function binds
         self.places: list[OuterSlot] = []
+        #: the methods of the user's classes, except special ones
         self.methods: list[types.FunctionType] = []
         self._seen: dict[int, Any] = {}
 
@@ -164,6 +174,7 @@ class Walk:
             stack += self._look(value)
 
     def _look(self, value: Any) -> list[Any]:
+        """Look at one object; returns what it leads to."""
         if type(value) is jax.Ref:
             return []
         if is_elsewhere(value):
@@ -190,14 +201,17 @@ class Walk:
         if isinstance(value, dict | list | tuple | set | frozenset | deque | np.ndarray):
             self._keep_whole(value)
             return held_by(value)
+        return self._object(value)
+
+    def _object(self, value: Any) -> list[Any]:
         kind: Any = type(value)
         if is_library_class(kind):
             wrapped = getattr(value, "__wrapped__", None)
-        else:  # whose class may answer for any attribute
+        else:  # a class of the user's may make up any attribute in `__getattr__`
             wrapped = (own_dict(value) or {}).get("__wrapped__")
         inner = [wrapped] if isinstance(wrapped, types.FunctionType) else []
         if inner and not is_of_jax(value):
-            self.reach.as_is(inner[0])  # `functools.lru_cache`, whose memory is its own
+            self.reach.as_is(inner[0])  # `functools.lru_cache` calls the plain function
         if is_d2s_class(type(value)):
             return []
         if own_dict(value) is not None or slot_names(kind):
@@ -209,7 +223,7 @@ class Walk:
         return inner
 
     def _keep_whole(self, value: Any) -> None:
-        """What is in something that has no copy is seen there as it is."""
+        """Pin what is in something that has no copy: it can be seen there as it is."""
         if stays_whole(value):
             for held in held_by(value):
                 self.reach.pin(held)
@@ -218,17 +232,7 @@ class Walk:
         code = function.__code__
         made = is_made_by_d2s(function)
         if is_library_file(code.co_filename) and not made:
-            held = [cell_contents(cell) for cell in function.__closure__ or ()]
-            if not is_d2s_function(function):
-                # a wrapper of a library's: its functions are converted, what else it has is its own
-                own = [value for value in held if not isinstance(value, types.FunctionType)]
-                for value in own:
-                    self.reach.pin(value)  # objects that can be called, and their state, too
-                kept = users_functions(value for value in own if not callable(value))
-                for called in kept:
-                    self.reach.as_is(called)
-                held = [*kept, *(value for value in held if callable(value))]
-            return held
+            return self._function_of_library(function)
         if not made and why_not(function):
             self.reach.as_is(function)
         for name in _names_in_generators(code):
@@ -260,8 +264,25 @@ class Walk:
             self.reach.pin_names(vars(module), vars(module) if "__dict__" in names else names)
         return reached
 
+    def _function_of_library(self, function: types.FunctionType) -> list[Any]:
+        """A wrapper of d2s leads to all that it holds.
+
+        One of a library leads to the functions in its closure, which are converted. Everything else
+        there belongs to the library: it is pinned, and functions in it run as they are.
+        """
+        held = [cell_contents(cell) for cell in function.__closure__ or ()]
+        if is_d2s_function(function):
+            return held
+        own = [value for value in held if not isinstance(value, types.FunctionType)]
+        for value in own:
+            self.reach.pin(value)
+        kept = users_functions(value for value in own if not callable(value))
+        for called in kept:
+            self.reach.as_is(called)
+        return [*kept, *(value for value in held if callable(value))]
+
     def _attributes_of_modules(self, function: types.FunctionType) -> None:
-        """What a function reads of modules by a dot, it reads of the modules themselves."""
+        """Pin what a function reads of modules by a dot: a module has no copy."""
         for holder, name, value in dotted(function, function.__globals__):
             if value is sys.modules:
                 self.reach.may_find_modules()
@@ -287,10 +308,10 @@ class Walk:
                         self.reach.as_is(part, name=name)
                         reached.append(part)
             elif isinstance(getattr(value, "func", None), types.FunctionType):
-                self.reach.as_is(value.func, name=name)  # functools.cached_property and its kin
+                self.reach.as_is(value.func, name=name)  # as `functools.cached_property`
                 reached.append(value.func)
             elif name not in OF_PYTHON and self.reach.may_read(kind, name):
-                self.reach.pin(value)  # what a class holds is there for all who know the class
+                self.reach.pin(value)  # a class has no copy, so all who know it see what it holds
                 reached.append(value)
         return reached
 
@@ -317,7 +338,7 @@ def is_data(value: Any) -> bool:
     code = (types.FunctionType, types.BuiltinFunctionType, type, types.ModuleType)
     if value is EMPTY or isinstance(value, code):
         return False
-    if type(value) in (str, bytes, type(None), bool):  # those of other classes have attributes
+    if type(value) in (str, bytes, type(None), bool):  # objects of subclasses have attributes
         return False
     if isinstance(value, StaticFunction):
         return bool(value.bound)
@@ -330,12 +351,13 @@ def _is_written_cell(place: OuterSlot, function: types.FunctionType) -> bool:
         return False
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     bound = _bound_free_names(function.__code__)
-    # by identity: cells are equal when what is in them is
+    # Cells are compared by identity, since `==` compares what is in them.
     return any(cell is place.owner and name in bound for name, cell in cells)
 
 
 @functools.lru_cache(maxsize=4096)
 def _bound_free_names(code: types.CodeType) -> frozenset[str]:
+    """Variables of enclosing functions that a function, or one inside it, binds or deletes."""
     uses = ("STORE_DEREF", "DELETE_DEREF")
     names = {i.argval for i in dis.get_instructions(code) if i.opname in uses}
     for constant in code.co_consts:

@@ -1,8 +1,8 @@
-"""Functions of the user's inside wrappers that jax made: the wrapper again, around converted code.
+"""Wrappers of JAX that hold functions of the user: the wrapper again, around converted code.
 
 A wrapper made before d2s saw the function (``f = jax.jit(f)`` at the top of a module) holds the
-plain function. While a graph is built its place is taken by a copy that holds the converted one
-and is the same in everything else, gradients included.
+plain function. While a graph is built, a copy stands for the wrapper that holds the converted
+function and is the same in everything else, gradients included.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from d2s.conversion import is_made_by_d2s
 from d2s.libraries import is_library_file
 from d2s.static import StaticFunction
 
+#: gives the function that is to be in a wrapper in the place of another; or that one itself
 Change = Callable[[Any], Any]
 
-#: attributes that hold functions, by kind of wrapper
+#: attributes that hold functions, by the class of the wrapper
 _PARTS: dict[type, tuple[str, ...]] = {
     jax.custom_vjp: ("fun", "fwd", "bwd"),
     jax.custom_jvp: ("fun", "jvp"),
@@ -30,7 +31,7 @@ _Jitted = type(jax.jit(lambda: None))
 
 
 def around(function: Any, change: Change) -> Any:
-    """The wrapper around changed functions, or itself when there is nothing to change in it."""
+    """A wrapper like this one around changed functions; itself when it holds none to change."""
     make = _maker(function)
     # A rule of `defjvps` holds the very function that it is a rule of: it is not made twice.
     if make is None or any(function is wrapper for wrapper in construction.wrappers):
@@ -43,7 +44,7 @@ def around(function: Any, change: Change) -> Any:
 
 
 def anew(function: Any) -> Any:
-    """A function of ours, or a wrapper of such, that jax has no graph of yet."""
+    """A copy of a converted function, or of a wrapper of one, that JAX has never seen."""
     if isinstance(function, types.FunctionType) and is_made_by_d2s(function):
         return _copy(function, function.__closure__)
     if isinstance(function, types.MethodType):
@@ -55,10 +56,10 @@ def anew(function: Any) -> Any:
 
 
 def afresh(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Code of a library, which gets all functions of the user's as functions that it never saw.
+    """A function of JAX that gets each of the user's functions as one that it has never seen.
 
-    A graph that jax remembers of a function was traced for another call: what fails, prints or
-    changes something in it has been told to that call, and is not told again.
+    JAX remembers the graph of a function that it has traced. That graph belongs to another call:
+    its failures, prints and changes were noted for that call, and would be missing in this one.
     """
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -69,13 +70,15 @@ def afresh(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _anew_argument(argument: Any) -> Any:
-    """Some take a list of functions: one for each case."""
+    """The same for an argument; `jax.lax.switch` takes a list of functions."""
     if type(argument) in (list, tuple) and any(map(callable, argument)):
         return type(argument)(map(anew, argument))
     return anew(argument)
 
 
 def _called(static: StaticFunction) -> Any:
+    """A function that calls a static one, new to JAX each time."""
+
     @functools.wraps(static)
     def call(*args: Any, **kwargs: Any) -> Any:
         return static(*args, **kwargs)
@@ -84,12 +87,12 @@ def _called(static: StaticFunction) -> Any:
 
 
 def is_of_jax(wrapper: Any) -> bool:
-    """Whether something that is no function is a wrapper that can be made again."""
+    """Whether an object is a wrapper of JAX that can be made again."""
     return type(wrapper) in _PARTS or type(wrapper) is _Jitted
 
 
 def _maker(function: Any) -> Callable[[Any, Change], Any] | None:
-    """How to make a wrapper again."""
+    """How to make a wrapper again; None for what is no wrapper."""
     kind = type(function)
     if kind is types.FunctionType:
         library = function.__closure__ and is_library_file(function.__code__.co_filename)
@@ -103,7 +106,7 @@ def _inside(value: Any, change: Change) -> Any:
 
 
 def _closure(function: types.FunctionType, change: Change) -> Any:
-    """A function of a library: what jax.vmap, jax.grad, jax.checkpoint and their kin return."""
+    """A function of a library with others in its closure, as jax.vmap and jax.grad return them."""
     cells = list(function.__closure__ or ())
     for n, cell in enumerate(cells):
         try:

@@ -1,8 +1,16 @@
 """Lists, dicts and objects that a region hands out: taken apart where it ends, made again after.
 
-What the region made comes out as a `Box` with the run-time values in it as outputs of the graph;
-what was there before comes out as itself (`Known`), its changes are places of their own. Nothing
-else may leave a region with run-time values inside.
+What the region made comes out as a `Box` with the run-time values in it as outputs of the graph.
+What was there before comes out as itself (`Known`); the slots in it that changed come out one by
+one. Nothing else may leave a region with run-time values inside. Of
+
+    if x > 0:
+        pair = [x, 1]
+    else:
+        pair = [0.0, 1]
+
+each region hands out ``Box(list, keys [0, 1], parts [output 0, 1])``. The two boxes are joined part
+by part, and behind the branch one list is made with ``select(x > 0, x, 0.0)`` as its first item.
 """
 
 from __future__ import annotations
@@ -28,9 +36,12 @@ from d2s.errors import StagingError
 from d2s.libraries import is_library_file
 from d2s.runtime.values import Unbound
 
+#: what slots hold after a region, by the identity of the slot: only those that it changed
 View = dict[tuple[int, Any], tuple[Slot, Any]]
 _DICTS = (dict, OrderedDict, defaultdict)
+#: the flag of classes that a class statement made, and not C (`Py_TPFLAGS_HEAPTYPE`)
 _HEAP_TYPE = 1 << 9
+#: values that hold nothing of a region's, or that are looked at by other means
 _SKIPPED = (
     *(type, types.ModuleType, types.CodeType, jax.Array, np.ndarray, str, bytes),
     *(int, float, complex, jax.tree_util.PyTreeDef, Unbound),
@@ -49,7 +60,11 @@ def contents(value: Any) -> tuple[dict[Any, Any], Any] | None:
 
 
 def _holders(value: Any) -> list[tuple[int, dict[Any, Any]]] | None:
-    """Where the parts of a list, dict or object are kept, as the places of a watch know it."""
+    """The parts of a list, dict or object, by the identity of what holds them.
+
+    The identities are those of `Slot.identity`: of the dict that holds the attributes, or of the
+    object itself where they are in `__slots__`.
+    """
     kind: Any = type(value)
     if kind is list or kind is deque:
         return [(id(value), dict(enumerate(value)))]
@@ -69,7 +84,10 @@ def _holders(value: Any) -> list[tuple[int, dict[Any, Any]]] | None:
 
 @functools.cache
 def _is_plain(kind: Any) -> bool:
-    """Whether objects of a class are their attributes and nothing else."""
+    """Whether objects of a class are their attributes and nothing else.
+
+    A class whose module has no file was made by the program itself and counts as the user's.
+    """
     if kind is types.SimpleNamespace:
         return True
     params = getattr(kind, "__dataclass_params__", None)
@@ -92,7 +110,7 @@ _LEAVES: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
 
 
 def _is_leaf(kind: type, value: Any) -> bool:
-    """Whether jax does not know how to take objects of a class apart."""
+    """Whether JAX has no way of its own to take objects of a class apart."""
     found = _LEAVES.get(kind)
     if found is None:
         found = _LEAVES[kind] = bool(jax.tree_util.all_leaves([value]))
@@ -154,26 +172,32 @@ def opened(value: Any) -> Any:
 
 
 class Taking:
-    """Takes apart what a region hands out."""
+    """Takes apart what a region hands out.
 
-    def __init__(self, watch: Snapshot | None, out: Callable[[Any], Any], view: View) -> None:
-        self._watch, self._out, self.view = watch, out, view
+    The snapshot tells what was there before the region; without one, everything is taken apart.
+    `out` is called with each run-time value and each constant, `view` has the slots that changed.
+    """
+
+    def __init__(self, snapshot: Snapshot | None, out: Callable[[Any], Any], view: View) -> None:
+        self._snapshot, self._out, self.view = snapshot, out, view
+        #: the boxes by the identity of what was taken apart; None while that is being done
         self._made: dict[int, Box | None] = {}
-        #: keeps alive what identities stand for
+        #: what was taken apart, kept alive so that no identity is used again
         self._seen: list[Any] = []
+        #: what is handed out as it is, to be checked for run-time values that it may hide
         self._statics: list[Any] = []
-        #: copies that stand for what a loop carries
+        #: copies that stand for what a loop carries, by identity, with what they stand for
         self.copies: dict[int, Any] = {}
 
     def __call__(self, value: Any, compact: bool = False) -> Any:
-        """The value in pieces; `compact` says that rows of an array may come as the array."""
+        """The value taken apart; `compact` says that the rows of an array may stay one array."""
         if isinstance(value, jax.core.Tracer):
             return self._out(value)
         if isinstance(value, Recorder):
             return Known(value.owner, None)
         held = contents(value)
         if held is not None:
-            if self._watch is not None and self._watch.knew(value):
+            if self._snapshot is not None and self._snapshot.knew(value):
                 return known(value, self.view)
             return self._box(value, *held, compact)
         parts = children(value)
@@ -202,7 +226,7 @@ class Taking:
         self._made[id(value)] = None
         self._seen.append(value)
         inner = [self(part, compact) for part in parts.values()]
-        origin = value if self._watch is None else self.copies.get(id(value))
+        origin = value if self._snapshot is None else self.copies.get(id(value))
         box = Box(id(value), type(value), list(parts), inner, extra, origin)
         self._made[id(value)] = box
         return box
@@ -223,7 +247,7 @@ class Taking:
                 )
 
     def _held(self, value: Any, is_own: Callable[[Any], bool]) -> str:
-        """What of the region's own a value that is handed out as it is holds."""
+        """What a value that leaves as it is holds of the region's own making; empty if nothing."""
         stack, seen = [value], set()
         while stack:
             item = stack.pop()
@@ -236,7 +260,7 @@ class Taking:
             seen.add(id(item))
             if id(item) in self._made:
                 return f"a {type(item).__name__}"
-            if self._watch is not None and self._watch.knew(item):
+            if self._snapshot is not None and self._snapshot.knew(item):
                 continue
             if isinstance(item, types.FunctionType):
                 held = (item.__closure__, item.__defaults__, item.__kwdefaults__, item.__dict__)
@@ -247,7 +271,7 @@ class Taking:
 
 
 def known(value: Any, view: View) -> Any:
-    """A value from before a region as it is after it; `view` has the places that changed."""
+    """A value from before a region as it is after it; `view` has the slots that changed."""
     if isinstance(value, jax.core.Tracer):
         return value
     if contents(value) is not None:
@@ -280,7 +304,7 @@ def changed(owner: int, parts: dict[Any, Any], view: View) -> dict[Any, Any]:
 
 
 def content(slot: Slot, view: View) -> Any:
-    """What a place holds after a region, whether or not the region changed it."""
+    """What a slot holds after a region, whether or not the region changed it."""
     if slot.identity in view:
         return view[slot.identity][1]
     now = slot.get()

@@ -1,9 +1,9 @@
-"""The names of modules where a program gets at them by other means than by name.
+"""Global names that a program gets at by a text, and not by mentioning them.
 
 ``globals()["K"]``, ``vars(module)["K"]`` and ``getattr(module, "K")`` read the global name `K`.
-While a graph is built they do it as functions do that mention the name: it becomes an input of the
-graph, and an output where it is written; or it stays as it is, and every call looks whether it
-still does.
+While a graph is built this has the same effect as a function that mentions `K`: the name becomes an
+input of the graph, and an output where it is written; or its value is a constant of the graph, and
+every call checks that it has not changed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ INNER = frozenset({"__globals__", "cell_contents", "f_globals", "f_locals"})
 class ModuleNames(dict[str, Any]):
     """The names of a module; each that is read or written is noted.
 
-    The dict itself is empty: Python and its C code ask the methods of a class that has its own.
+    The dict itself is empty: it is one so that programs which ask for a dict get one, and every
+    method of a dict that reads or writes entries is defined here.
     """
 
     def __init__(self, space: dict[str, Any], copies: Any) -> None:
@@ -55,16 +56,16 @@ class ModuleNames(dict[str, Any]):
                 "way of the names of its module"
             )
         space = self._copies.space_of(self._space)
-        for watch in scopes.snapshots():
-            if not watch.outside:  # a branch or a loop, where nothing else mentions the name
-                watch.add(Slot(space, name))
+        for snapshot in scopes.snapshots():
+            if not snapshot.outside:  # of a branch or a loop, where nothing else mentions the name
+                snapshot.add(Slot(space, name))
         if value is EMPTY:
             del space[name]
         else:
             space[name] = value
 
     def _names(self) -> list[str]:
-        """All of them, which a change from outside may make others."""
+        """All names of the module; the graph belongs to a module with these names in this order."""
         space, names = self._space, list(self._space)
         ask(lambda: list(space) == names)
         return list(self._copies.space_of(space))
@@ -126,7 +127,7 @@ class ModuleNames(dict[str, Any]):
         self._write(name, value)
 
     def __delitem__(self, name: Any) -> None:
-        self[name]  # says that there is none
+        self[name]  # raises KeyError if there is no such name
         self._write(name, EMPTY)
 
     def pop(self, name: Any, *default: Any) -> Any:
@@ -168,20 +169,20 @@ def _refused(what: str) -> StagingError:
 
 def ask(is_same: Callable[[], bool]) -> None:
     """The graph depends on an answer; every call asks again whether it is the same."""
-    for watch in scopes.snapshots():
-        if watch.outside:
-            watch.add_answer(is_same)
+    for snapshot in scopes.snapshots():
+        if snapshot.outside:
+            snapshot.add_answer(is_same)
 
 
 def note_name(space: dict[str, Any], name: str) -> None:
-    """A name is read, or is about to be written, as it is outside."""
-    for watch in scopes.snapshots():
-        if watch.outside:
-            watch.add_name(space, name)
+    """A global name is read, or is about to be written, in the module itself and not in a copy."""
+    for snapshot in scopes.snapshots():
+        if snapshot.outside:
+            snapshot.add_name(space, name)
 
 
 def globals_() -> dict[str, Any]:
-    """`globals()`: those of the user's function that asks."""
+    """`globals()` of the user's function that calls it."""
     frame = sys._getframe(1)
     while not is_made_code(frame.f_code) and frame.f_back is not None:
         frame = frame.f_back
@@ -194,7 +195,7 @@ def globals_() -> dict[str, Any]:
 
 
 def vars_(*args: Any) -> Any:
-    """`vars(value)`, of which a module is the one that others know, too."""
+    """`vars(value)`; the names of a module are noted when they are read or written."""
     copies = scopes.copies()
     if copies is None or len(args) != 1 or not isinstance(args[0], types.ModuleType):
         return vars(*args)
@@ -202,7 +203,10 @@ def vars_(*args: Any) -> Any:
 
 
 def eval_(source: Any, names: Any = None, *others: Any) -> Any:
-    """`eval`; Python looks for global names in the memory of a dict, whatever its class says."""
+    """`eval`, which would look for global names in the memory of `ModuleNames`, an empty dict.
+
+    So it gets a plain dict with the names that the code mentions.
+    """
     if not isinstance(names, ModuleNames):
         return eval(source, names, *others)
     code = source if isinstance(source, types.CodeType) else compile(source, "<string>", "eval")
@@ -214,7 +218,7 @@ def eval_(source: Any, names: Any = None, *others: Any) -> Any:
 
 
 def exec_(source: Any, names: Any = None, *others: Any, **named: Any) -> None:
-    """`exec`, which may bind whatever it likes."""
+    """`exec`, which is refused with the names of a module: it may bind any of them."""
     if isinstance(names, ModuleNames):
         raise _refused_code("`exec` may change any global name, and d2s cannot see which")
     exec(source, names, *others, **named)
@@ -241,7 +245,7 @@ def note_attribute(value: Any, name: Any) -> None:
             raise Restart
         note_name(vars(value), name)
     elif isinstance(value, types.FunctionType) and is_made_inside(value):
-        return  # nobody outside has it
+        return  # it was made while the graph is built, so that nobody outside can change it
     elif isinstance(value, types.FunctionType | StaticFunction):
         note_name(vars(value), name)
     elif copies.meets_attribute(name):
@@ -255,13 +259,13 @@ def note_module(module: types.ModuleType) -> None:
         return
     if copies.meets_module(module):
         raise Restart
-    for watch in scopes.snapshots():
-        if watch.outside:
-            watch.add(module)
+    for snapshot in scopes.snapshots():
+        if snapshot.outside:
+            snapshot.add(module)
 
 
 def note_all(module: types.ModuleType) -> None:
-    """A module is handed to code that is not converted, which may read any of its names."""
+    """A module is handed to code that is not converted, which may read all its names."""
     copies = scopes.copies()
     if copies is not None and not is_library_module(module):
         if copies.sees_names(vars(module), list(vars(module))):
@@ -271,7 +275,7 @@ def note_all(module: types.ModuleType) -> None:
 
 
 def refuse_inner_of(function: types.FunctionType) -> None:
-    """Refuse a function that looks behind the names of others."""
+    """Refuse a function that gets at the variables of others by attributes such as `f_locals`."""
     if INNER.isdisjoint(attribute_names_of(function.__code__)):
         return
     for code in (function.__code__, *codes_inside(function.__code__)):

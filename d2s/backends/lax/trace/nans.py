@@ -20,7 +20,7 @@ def checked(graph: Callable[..., Any], **options: Any) -> tuple[Any, Callable[..
     def run(*leaves: Any) -> Any:
         error, result = jitted(*leaves)
         if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree_util.tree_leaves(error)):
-            # inside a transformation only a callback knows, lane by lane
+            # Inside a transformation the values are known only to a callback, lane by lane.
             jax.debug.callback(lambda error, *leaves: _tell(error, leaves), error, *leaves)
         else:
             _tell(error, leaves)
@@ -41,7 +41,10 @@ def _tell(error: Any, leaves: Sequence[Any]) -> None:
 
 
 def _has_nan(leaf: Any) -> bool:
-    """Whether an input is known to hold a NaN; its memory may be the graph's, its value jax's."""
+    """Whether an input holds a NaN, as far as that can be known.
+
+    A donated array is deleted after the call, and a tracer of a transformation has no value.
+    """
     if isinstance(leaf, jax.core.Tracer) or (isinstance(leaf, jax.Array) and leaf.is_deleted()):
         return False
     is_inexact = jnp.issubdtype(jnp.result_type(leaf), jnp.inexact)

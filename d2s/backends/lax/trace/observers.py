@@ -1,4 +1,9 @@
-"""Who sees what was written: handlers, whoever calls a static function, other names."""
+"""Who can see what code has written: handlers, the caller of a static function, other names.
+
+After a failure, a handler or the caller sees objects as they were when it happened. Where a branch
+chose between two lists, a later ``append`` to the result may be seen by another name, or may not:
+`joined` notes such choices, and `refuse_aliases` refuses the change.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +17,10 @@ from d2s.errors import Site, StagingError
 
 
 def joined(replaced: list[Any], made: list[Any]) -> None:
-    """Lists, dicts and objects were made that stand for others now, which other names may have.
+    """Note that the containers `made` stand for those `replaced`, which other names may have.
 
-    A change in place of one would have to be one of the other, or not, as a run-time value
-    wills: it is refused when the function ends.
+    Whether a change in place of one of them is a change of the other depends on a run-time value:
+    it is refused when the function ends.
     """
     containers = [*replaced, *made]
     if not scopes() and containers:
@@ -35,10 +40,9 @@ def joined(replaced: list[Any], made: list[Any]) -> None:
 
 
 def seen_after_failure(scope: Scope | None = None) -> Snapshot:
-    """All that somebody can get to who sees what was written before a failure.
+    """All objects that a handler, or the caller of a static function, can see after a failure.
 
-    Those are handlers and whoever calls a static function. `scope` tells what they could get to
-    at the time of a failure, too.
+    With a scope, also those that they could see at the time of one of its failures.
     """
     held = Snapshot()
     inner = [] if scope is None or scope in scopes() else [scope]
@@ -46,7 +50,7 @@ def seen_after_failure(scope: Scope | None = None) -> Snapshot:
         if observer.observed and (observer.catches or observer.is_whole):
             for slot in observer.snapshot.filled_slots():
                 if slot.is_global:
-                    held.add_unvisited(slot.holder)  # of a module, only the names that are watched
+                    held.add_unvisited(slot.holder)  # of a module, only some names are remembered
                 else:
                     held.add(slot.holder)
                 held.add(slot.get())
@@ -58,18 +62,18 @@ def seen_after_failure(scope: Scope | None = None) -> Snapshot:
 
 
 def is_any_observed(owners: list[Any]) -> bool:
-    """Whether somebody who sees what was written before a failure can get to one of these."""
+    """Whether a handler or the caller of a static function can see one of these after a failure."""
     held = seen_after_failure() if owners else Snapshot()
     return any(held.knows(owner) for owner in owners)
 
 
 def refuse_aliases(scope: Scope, name: str, site: Site | None = None) -> None:
     """Refuse changes in place of what was joined; `site` is shown where no line is known."""
-    for watch in scope.joined:
-        for owner, _ in watch.changed():
+    for snapshot in scope.joined:
+        for owner, _ in snapshot.changed():
             place = method_change_of(owner)
             label = sites.target(place)
-            label = f"the {type(owner).__name__} {label}" if label else watch.label(owner)
+            label = f"the {type(owner).__name__} {label}" if label else snapshot.label(owner)
             raise StagingError(
                 f"{name} changes {label} in place, which came out of, or went into, a branch or "
                 "loop on a run-time value; who else sees the change cannot be known",

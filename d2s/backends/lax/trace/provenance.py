@@ -1,7 +1,8 @@
 """Which arguments of a static function a run-time value was computed from.
 
 When a graph needs the value of a Python number, that number becomes a constant and the graph is
-built again. The numbers that the value does not depend on stay inputs.
+built again. The numbers that the value does not depend on stay inputs: of ``f(n, rate)`` with
+``range(n)`` in it, `n` becomes a constant, and `rate` does not.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from d2s.errors import Error
 
 
 def needing(error: Error, *values: Any) -> Error:
-    """The same error, which says that these values are needed while the graph is built."""
+    """The error itself, with the arguments noted that these values were computed from."""
     scope = scopes.current()
     if scope is not None:
         error.needs = _behind(values, scopes.root().inputs)
@@ -32,7 +33,7 @@ def needed_by(error: BaseException | None) -> frozenset[int] | None:
         if isinstance(error, Error):
             if error.needs is not None:
                 return error.needs
-        else:  # jax names the arguments in its text, and nowhere else
+        else:  # JAX names the arguments in its message, and nowhere else
             named = re.findall(r"(?:leaves|arguments)\[(\d+)\]", str(error))
             if named:
                 return frozenset(map(int, named))
@@ -49,21 +50,21 @@ def _behind(values: Iterable[Any], inputs: tuple[Any, ...]) -> frozenset[int] | 
         tracer = wanted.pop()
         frame = private.frame_of(private.trace_of(tracer))
         if frame is None or not hasattr(frame, "tracing_eqns"):
-            return None  # of a transformation
+            return None  # it belongs to a transformation, whose equations are not known
         if not isinstance(private.variable_of(tracer), Var):
             continue  # a constant of the graph
         reached = _reached(frame, private.variable_of(tracer))
         found |= {positions[id(var)] for var in reached if id(var) in positions}
         own = {id(var) for var in frame.invars} - positions.keys()
         if any(id(var) in own for var in reached):
-            return None  # carried by a loop: from which values is not known here
+            return None  # it is carried by a loop, and what it was computed from is not known here
         held = [v for var, v in frame.constvar_to_val.items() if var in reached]
         wanted += [v for v in held if isinstance(v, jax.core.Tracer)]
     return frozenset(found)
 
 
 def _reached(frame: Any, variable: Any) -> set[Any]:
-    """The variables of a graph that one was computed from, and itself."""
+    """A variable of a graph, and all those that it was computed from."""
     reached = {variable}
     for equation in reversed(private.equations_of(frame)):
         if reached.intersection(equation.outvars):

@@ -1,9 +1,9 @@
 """Who asks a run-time value what it is: its text, its truth, its number.
 
 While a graph is built there is no answer. JAX asks all the same when it words an error, and a
-person with a debugger may see what is there. Anybody else would take what a tracer, or an object of
-d2s's, says of itself for a value of the program: that ends the graph, also where the one who asks
-catches the error.
+person with a debugger may see what is there. All other code would take what a tracer, or an object
+of d2s, says of itself for a value of the program: ``names[str(x)]`` would look for "Traced<...>".
+That ends the graph, even where the code that asks catches the error.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _JAX = os.path.dirname(os.path.abspath(jax.__file__))
 
 
 def unknown(*values: Any) -> Error:
-    """The text of run-time values is asked for; nobody may go on without it."""
+    """The error for code that asks for the text of run-time values; it will end the graph."""
     error = StagingError(
         "the text of a run-time value is not known while the graph is built",
         code="D2S020",
@@ -40,7 +40,7 @@ def unknown(*values: Any) -> Error:
 
 
 def guarded(show: Callable[..., str]) -> Callable[..., str]:
-    """A method that gives the text of something that is no value of the program's."""
+    """A `__repr__` or `__str__` that answers JAX and debuggers, and refuses the program."""
 
     @functools.wraps(show)
     def text(self: Any, *args: Any) -> str:
@@ -52,7 +52,7 @@ def guarded(show: Callable[..., str]) -> Callable[..., str]:
 
 
 def kept(ask: Callable[..., Any]) -> Callable[..., Any]:
-    """A method that asks for the value itself: whoever swallows the error cannot go on without."""
+    """A method such as `__bool__` or `__int__`, whose error ends the graph even if it is caught."""
 
     def answer(self: Any, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -63,7 +63,7 @@ def kept(ask: Callable[..., Any]) -> Callable[..., Any]:
             if isinstance(error, jax.errors.JAXTypeError):
                 scopes.refuse(error)
                 raise
-            # to JAX a bool, or an array of NumPy's, has no number; to Python it may have
+            # JAX has no number for a bool, or for an array of NumPy, where Python has one.
             raise scopes.refuse(needing(_needed(), self)) from error
 
     return answer
@@ -79,7 +79,7 @@ def _needed() -> Error:
 
 
 def _asker() -> types.FrameType | None:
-    """The frame that asks; one method of a tracer may ask another, a format for the text."""
+    """The frame that asks, beyond those of this module: one guarded method may call another."""
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename == __file__:
         frame = frame.f_back
@@ -87,10 +87,10 @@ def _asker() -> types.FrameType | None:
 
 
 def _is_by_jax() -> bool:
-    """Whether JAX asks; Python's own library, and what that has written, ask on its behalf."""
+    """Whether JAX asks, itself or through code of Python's library that it called."""
     frame = _asker()
     while frame is not None and (
-        # the methods of dataclasses are made of texts, which are in no file
+        # Methods of dataclasses are made by `exec` of a text: their file is called "<string>".
         is_standard_file(frame.f_code.co_filename) or frame.f_code.co_filename == "<string>"
     ):
         frame = frame.f_back
@@ -98,7 +98,7 @@ def _is_by_jax() -> bool:
 
 
 def is_asked_by_us(frame: types.FrameType) -> bool:
-    """Whether code of d2s's or of JAX's asks, which looks at values of all kinds."""
+    """Whether code of d2s or of JAX asks, which looks at values of all kinds."""
     name = frame.f_code.co_filename
     return is_of_jax(name) or (is_of_d2s(name) and not is_made_code(frame.f_code))
 
@@ -110,8 +110,9 @@ def is_of_jax(filename: str) -> bool:
 def _is_by_debugger() -> bool:
     """Whether a debugger has stopped the program that asks.
 
-    Between the question and the debugger there is nothing of d2s's then; a debugger further out
-    has only started the program.
+    Then there is no frame of d2s between the question and the debugger. A debugger further out has
+    only started the program. Most debuggers are a `bdb.Bdb`; that of VS Code and PyCharm is not,
+    and is known by the folder of its module.
     """
     pydevd = getattr(sys.modules.get("pydevd"), "__file__", None)
     folder = None if pydevd is None else os.path.dirname(os.path.abspath(pydevd))
