@@ -85,7 +85,8 @@ def called_argument(function: object) -> int | str | None:
     except TypeError:  # it has no hash
         return None
     if known is None and isinstance(function, types.BuiltinMethodType):
-        is_sort = function.__name__ == "sort" and isinstance(function.__self__, list)
+        owner = function.__self__
+        is_sort = isinstance(owner, list) and function == list.sort.__get__(owner)
         return "key" if is_sort else None
     return known
 

@@ -236,11 +236,11 @@ class LaxBackend(PythonBackend):
         owner = getattr(function, "__self__", None)
         if isinstance(owner, _CONTAINERS) and scopes.snapshots():
             scopes.note_change(owner)
-        if isinstance(owner, np.ndarray) and function.__name__ in _CHANGE_ARRAYS:
+        if isinstance(owner, np.ndarray) and _is_method(function, owner, _CHANGE_ARRAYS):
             aliases.spend_maybe(owner)
         if isinstance(owner, BaseException):
             args, kwargs = self.letters((args, kwargs))  # a note must be one of Python's texts
-        if type(owner) is list and function.__name__ == "sort":
+        if type(owner) is list and _is_method(function, owner, (list.sort,)):
             return ordering.sort(owner)(*args, **kwargs)
         return (text_calls.of_text(function) or function)(*args, **kwargs)
 
@@ -304,10 +304,18 @@ _CONTAINERS = (list, dict, set, deque)
 _CALL_NOTHING = (functools.wraps, functools.update_wrapper, inspect.signature)
 
 #: methods of NumPy's arrays that change them
-_CHANGE_ARRAYS = ("fill", "sort", "partition", "put", "resize", "setfield", "byteswap")
+_CHANGE_ARRAYS: tuple[Any, ...] = (
+    *(np.ndarray.fill, np.ndarray.sort, np.ndarray.partition, np.ndarray.put, np.ndarray.resize),
+    *(np.ndarray.setfield, np.ndarray.byteswap),
+)
 
 #: functions of Python's libraries that need run-time values
 _LIBRARY = {**MATH, **OPERATORS}
+
+
+def _is_method(function: Any, owner: Any, methods: tuple[Any, ...]) -> bool:
+    """Whether a method of an object is one of these methods of its class."""
+    return any(function == method.__get__(owner) for method in methods)
 
 
 def _nothing_to_change(function: Any) -> Any:

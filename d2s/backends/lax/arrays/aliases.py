@@ -42,6 +42,8 @@ from d2s.options.loop_options import settled
 
 
 class _Spent(threading.local):
+    """What is noted about the arrays of the graph that this thread is building."""
+
     def __init__(self) -> None:
         #: for each region being traced, the arrays that it has spent, with the classes they had
         self.logs: list[dict[int, tuple[Any, type]]] = []

@@ -97,7 +97,7 @@ def alias_set(array: Any, is_written: bool = False) -> AliasSet:
     roots = [array, *bases(array, is_written)]
     outside = as_outside(array)
     if outside is not array:
-        # inside a region, an array of the graph around it has an input of its own
+        # Inside a region, a tracer of its own stands for an array of the graph around it.
         roots += [outside, *bases(outside)]
     every = {id(one): one for root in roots for one in (root, *_linked(root))}
     return AliasSet(roots, list(every.values()))
@@ -141,7 +141,7 @@ def bases(array: Any, is_written: bool = False) -> list[Any]:
     if isinstance(array, np.ndarray):
         base: Any = array.base
         while base is not None and not isinstance(base, np.ndarray):
-            # `as_strided` puts an object of its own between a view and its array
+            # A view that `as_strided` makes has an object of NumPy's between it and its array.
             base = getattr(base, "base", None)
         return [] if base is None else [base]
     found: list[Any] = []

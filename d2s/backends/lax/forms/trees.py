@@ -145,6 +145,7 @@ _ATOMS = (
 
 
 def _dataclass_children(value: Any) -> tuple[list[tuple[str, Any]], Make] | None:
+    """The fields of a dataclass and its other attributes; it is made again without `__init__`."""
     names = [field.name for field in dataclasses.fields(value) if hasattr(value, field.name)]
     names += [name for name in getattr(value, "__dict__", ()) if name not in names]
 
@@ -170,6 +171,7 @@ def map_leaves(change: Callable[[Any], Any], value: Any) -> Any:
 
 
 def leaves(value: Any) -> list[Any]:
+    """The leaves of a value, in the order of its parts."""
     found: list[Any] = []
 
     def keep(leaf: Any) -> Any:
@@ -238,6 +240,12 @@ class Join:
         self._kept: dict[int, Any] = {}
 
     def join(self, one: Any, other: Any, path: str = "") -> Any:
+        """The value that holds both sides; raises a `Difference`, which has the path to it.
+
+        The order of the questions matters: a side that nobody reads takes whatever the other side
+        has, a name that may be unbound is asked for before the value that it may have, and objects
+        with an identity before containers that are values.
+        """
         if one is other and not isinstance(one, Out):
             return one
         if isinstance(one, Filler):
@@ -270,6 +278,11 @@ class Join:
         return first[1](parts)
 
     def _join_boxes(self, one: Any, other: Any, path: str) -> Any:
+        """Join two objects part by part; an object that both sides have stays itself.
+
+        Two boxes that were joined before give the same result again, so that one object of a side
+        with several names stays one object.
+        """
         if isinstance(one, Known) and isinstance(other, Known) and one.origin is other.origin:
             for side in (0, 1):
                 self._keep(one, side)
@@ -314,6 +327,10 @@ class Join:
                 self.replaced.append(self._kept[identity])
 
     def _join_doubtful(self, one: Any, other: Any, path: str) -> Any:
+        """Join values of which one may be missing: whether it is there becomes a value of its own.
+
+        A value without a name, such as the result of a statement, is never asked for if missing.
+        """
         named = [v for v in (one, other) if isinstance(v, Unbound | Maybe)]
         name = named[0].name
         if isinstance(one, Unbound) and isinstance(other, Unbound):
@@ -326,6 +343,8 @@ class Join:
         return Maybe(self.join(b1, b2, path), self.join(v1, v2, path), name)
 
     def _filled(self, value: Any, first: bool, path: str) -> Any:
+        """Join a value with a side that nobody reads; `first` says that this is the first side."""
+
         def fill(leaf: Any) -> Any:
             if isinstance(leaf, Out) or (is_dynamic(leaf) and _is_leaf(leaf)):
                 sides = (FILLER, leaf) if first else (leaf, FILLER)
@@ -341,6 +360,7 @@ class Join:
         return map_leaves(lambda v: v if type(v) in NUMBERS else fill(v), value)
 
     def _join_leaves(self, one: Any, other: Any, path: str) -> Any:
+        """Join two numbers or arrays; what is the same on both sides does not enter the graph."""
         if isinstance(one, Out) and isinstance(other, Out):
             if one.same_as is not None and one.same_as is other.same_as:
                 return one.same_as
@@ -361,6 +381,7 @@ class Join:
 
 
 def boxes_in(value: Any) -> Iterator[Box]:
+    """The boxes in a value, however deep."""
     parts = children(value)
     if isinstance(value, Box):
         yield value
@@ -369,6 +390,7 @@ def boxes_in(value: Any) -> Iterator[Box]:
 
 
 def _expanded(side: Any, path: str) -> Box:
+    """A side as a box; an object that cannot be taken apart is refused."""
     if isinstance(side, Box):
         return side
     if side.expand is None:
@@ -387,6 +409,7 @@ def _same_keys(one: list[Any], other: list[Any]) -> bool:
 
 
 def _split(value: Any) -> tuple[Any, Any]:
+    """Whether a value is there, and the value."""
     if isinstance(value, Unbound):
         return False, FILLER
     if isinstance(value, Maybe):

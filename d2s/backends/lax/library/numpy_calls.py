@@ -38,7 +38,7 @@ Call = Callable[..., Any]
 
 _MODULES = ((np, jnp, ""), (np.linalg, jnp.linalg, "linalg."), (np.fft, jnp.fft, "fft."))
 
-#: the shape of the result depends on values
+#: the shapes of these functions' results depend on values: what to write instead
 _SIZED = "jnp.{}(..., size=n): the shape of the result must be known while the graph is built"
 _MASKED = "jnp.where(condition, x, 0), or a sum with the condition as a factor"
 SHAPES = {
@@ -50,7 +50,7 @@ SHAPES = {
     "bincount": "jnp.bincount(x, length=n): the length must be known while the graph is built",
 }
 
-#: they change an array in place, and arrays of a graph are values
+#: functions that change an array in place, which arrays of a graph do not allow, as above
 IN_PLACE = {
     "copyto": "x = jnp.where(...), or x = x.at[...].set(...)",
     "fill_diagonal": "x = jnp.fill_diagonal(x, value, inplace=False)",
@@ -60,7 +60,7 @@ IN_PLACE = {
     "putmask": "x = jnp.where(mask, value, x)",
 }
 
-#: what NumPy gives depends on values in a way that a graph cannot follow, or is a text
+#: functions whose result is a text, or of a kind that depends on values, as above
 REFUSED = {
     "array2string": "the text outside the static function",
     "array_repr": "the text outside the static function",
@@ -149,7 +149,7 @@ def call_for(function: Any, change: Call) -> Call | None:
         return functools.partial(_method, function, owner)
     try:
         name = NAMES.get(function)
-    except TypeError:  # it has no hash
+    except TypeError:  # an object without a hash is none of NumPy's functions
         return None
     return None if name is None else functools.partial(_call, function, name)
 
@@ -178,7 +178,15 @@ def _jax(
     kwargs: Any,
     kind: Any = origins.NUMPY,
 ) -> Any:
-    """Call a function of jax.numpy as NumPy's is called; what it does not do is refused."""
+    """Call a function of jax.numpy as NumPy's is called; what it does not do is refused.
+
+    1. Changes of arrays in place are refused.
+    2. NumPy itself is called with examples (`Model`): its error, dtypes and views are known then.
+    3. jax.numpy is called; if NumPy's result has a wider dtype, again with wider arguments.
+    4. Errors that depend on values are reported, and the result gets NumPy's containers and dtypes.
+
+    `plain` is NumPy's function, `theirs` that of jax.numpy, `kind` what the result is in Python.
+    """
     label = f"np.{name}"
     args, kwargs = _out_by_name(plain, args, kwargs)
     if kwargs.get("out") is not None:
@@ -207,6 +215,7 @@ def _jax(
 
 
 def _called(theirs: Call, args: Any, kwargs: Any, model: Model, name: str) -> Any:
+    """The result of jax.numpy's function; where that fails, NumPy's own error, or a refusal."""
     try:
         args, kwargs = _arrays(theirs, args, kwargs)
         return theirs(*args, **kwargs)
@@ -231,6 +240,7 @@ def _out_by_name(plain: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
 
 @functools.cache
 def _place_of_out(plain: Any) -> int | None:
+    """The position of the parameter `out` of a function of NumPy's; None if it has none."""
     if isinstance(plain, np.ufunc):
         return int(plain.nin) if plain.nout == 1 else None
     try:
@@ -240,12 +250,13 @@ def _place_of_out(plain: Any) -> int | None:
     return names.index("out") if "out" in names else None
 
 
-#: functions that make integers of floats, which Python refuses for some of its floats
+#: functions that may make integers of floats: for a Python float that is NaN or infinite, plain
+#: Python raises an error there
 _CONVERT = ("array", "asarray", "asanyarray", "ascontiguousarray", "full", "full_like")
 
 
 def _refuse_conversion(name: str, given: Any, result: Any) -> None:
-    """A Python float that becomes an integer of NumPy's: one that is no number is refused."""
+    """Refuse a run-time Python float that becomes an integer of NumPy's."""
     floats = [v for v in leaves(given) if is_traced(v) and origins.kind_of(v) is float]
     made = (v.dtype for v in leaves(result) if isinstance(v, jax.core.Tracer))
     if name in _CONVERT and floats and any(jnp.issubdtype(d, jnp.integer) for d in made):
@@ -253,7 +264,7 @@ def _refuse_conversion(name: str, given: Any, result: Any) -> None:
         raise needing(error, *floats)
 
 
-#: other functions than the ufuncs in which a Python integer takes the dtype of an array
+#: the functions, beside the ufuncs, in which a Python integer takes the dtype of an array
 _MEETING = ("where", "clip", "full_like", "ndarray.clip")
 
 
@@ -410,7 +421,7 @@ def flatten(array: Any, *args: Any, **kwargs: Any) -> Any:
 _METHODS: dict[str, Call] = {"item": item, "tolist": tolist, "sort": sort, "flatten": flatten}
 
 
-#: the same by JAX's functions behind the methods of tracers
+#: the same, by the functions of JAX's that are behind the methods of tracers
 _OF_TRACERS = {getattr(jax.core.Tracer, name): call for name, call in _METHODS.items()}
 
 #: methods that the arrays of NumPy and of JAX have in common, by JAX's functions behind them; JAX
@@ -469,5 +480,5 @@ def _refuse_doubt(name: str, function: Call, args: Any, kwargs: Any, result: Any
         )
 
 
-#: methods that are called otherwise than the functions of the same name
+#: methods that are called with other arguments than the functions of the same name
 _AS_METHODS = ("reshape", "transpose", "astype", "view", "copy")

@@ -119,8 +119,8 @@ def _extreme_element(array: Any, plain: Call) -> Any:
         raise TypeError(f"{plain.__name__}() of complex numbers")
     worst = jnp.inf if plain is min else -jnp.inf
     known = jnp.where(jnp.isnan(array), worst, array)
-    place = position_of(known)
-    return jnp.where(jnp.isnan(array[0]), array[0], array[place])
+    position = position_of(known)
+    return jnp.where(jnp.isnan(array[0]), array[0], array[position])
 
 
 def sorted_(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> list[Any]:
@@ -130,8 +130,8 @@ def sorted_(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> list[
     reverse = bool(reverse)
     if not has_traced(keys):
         keys = [_known(key) for key in keys]
-        places = builtins.sorted(range(len(items)), key=keys.__getitem__, reverse=reverse)
-        return [items[n] for n in places]
+        positions = builtins.sorted(range(len(items)), key=keys.__getitem__, reverse=reverse)
+        return [items[n] for n in positions]
     if len(items) < 2:
         return items
     if reverse:
@@ -152,7 +152,7 @@ def sort(items: list[Any]) -> Call:
 
 
 def _order(keys: list[Any]) -> Any:
-    """The places of the keys in ascending order; keys are numbers, or tuples of numbers."""
+    """The positions of the keys in ascending order; keys are numbers, or tuples of numbers."""
     if all(type(key) in (tuple, list) for key in keys):
         if len({len(key) for key in keys}) > 1:
             raise _refused_order()
@@ -196,17 +196,17 @@ def _refused_order() -> BaseException:
     )
 
 
-def _picked(items: list[Any], place: Any) -> Any:
-    """The item at a place that is a run-time value."""
+def _picked(items: list[Any], position: Any) -> Any:
+    """The item at a position that is a run-time value."""
     first = items[0]
     kinds_ = {(type(item), len(item)) if type(item) in (tuple, list) else None for item in items}
     if len(kinds_) == 1 and None not in kinds_:
         columns = zip(*items, strict=True)
-        return type(first)(_picked(list(column), place) for column in columns)
+        return type(first)(_picked(list(column), position) for column in columns)
     if all(is_dynamic(item) for item in items) and len({np.shape(item) for item in items}) == 1:
         kind = _joined(items)._replace(shape=np.shape(first))
         stacked = jnp.stack([cast(jnp.asarray(item), kind) for item in items])
-        chosen = jax.lax.dynamic_index_in_dim(stacked, place, keepdims=False)
+        chosen = jax.lax.dynamic_index_in_dim(stacked, position, keepdims=False)
         return _same_kind(items, cast(chosen, kind))
     if all(item is first for item in items):
         return first

@@ -30,6 +30,8 @@ Call = Callable[..., Any]
 
 
 def _text(plain: Call, how: str) -> Call:
+    """What to call for `str`, `repr`, `ascii` or `format`, given the function and its letter."""
+
     def show(*args: Any, **kwargs: Any) -> Any:
         spec = args[1] if len(args) == 2 and isinstance(args[1], str) else ""
         args = (*(texts.with_sizes(reprs.spoken(a, how, spec)) for a in args[:1]), *args[1:])
@@ -107,7 +109,7 @@ def _joined(join: Call, letters: str, parts: Any) -> Any:
         if not isinstance(part, str | Text):
             kind = classes.type_(part).__name__
             raise TypeError(f"sequence item {number}: expected str instance, {kind} found")
-    return texts.joined([piece for part in parts for piece in (letters, part)][1:])
+    return texts.joined([each for part in parts for each in (letters, part)][1:])
 
 
 class _TextPart:

@@ -53,10 +53,10 @@ def print_(
             str(texts.Text((value,)))  # raises the error that the text is not known
         if value is not None and not isinstance(value, str | texts.Text):
             raise TypeError(f"{name} must be None or a string, not {type(value).__name__}")
-    pieces: list[Any] = []
+    parts: list[Any] = []
     for arg in args:
-        pieces += [" " if sep is None else sep, _text_of(arg)]
-    line = texts.joined([*pieces[1:], "\n" if end is None else end])
+        parts += [" " if sep is None else sep, _text_of(arg)]
+    line = texts.joined([*parts[1:], "\n" if end is None else end])
     emit(line, _file(file), bool(flush))
 
 

@@ -135,7 +135,16 @@ def _unary(op: Operator, own: Operator) -> Operator:
 
 
 def _apply(op: Operator, one: Any, other: Any, own: Operator) -> Any:
-    """The result of a binary operator; `own` is what JAX does."""
+    """The result of a binary operator; `own` is what JAX does.
+
+    1. Where an operand is an array, JAX decides; where one is a NumPy scalar, the result is one.
+    2. Of two Python numbers, Python tells the kind of the result, or raises its TypeError.
+    3. What Python refuses for some values alone is reported through the error channel.
+    4. JAX computes it, of integers in the place of bools, and the result gets its kind.
+
+    An operand that may be a Python number or an array goes the same way, and its result is then in
+    doubt as well. For ``flag + n``: the kinds are (bool, int), so the result is an int.
+    """
     kinds = _number_kind(one), _number_kind(other)
     if ARRAY in kinds or NUMPY in kinds:
         operands.meet(one, other)

@@ -5,9 +5,9 @@ for texts, ranges, lists that a loop appends to. Code behind the border may refu
 for its class, where plain Python would go on with the value:
 
     try:
-        day = datetime.date(2024, 1, n)     # with a run-time `n`: TypeError, for a tracer is no int
+        price = decimal.Decimal(n)      # with a run-time `n`: TypeError, it takes no tracers
     except TypeError:
-        day = None                          # plain Python never comes here
+        price = None                    # plain Python never comes here
 
 A handler of the user's cannot tell such an exception from one of the program's own. So it becomes
 an error of d2s's, unless it surely is what plain Python raises too.
@@ -15,6 +15,7 @@ an error of d2s's, unless it surely is what plain Python raises too.
 
 from __future__ import annotations
 
+import builtins
 import gc
 import types
 from collections import deque
@@ -38,6 +39,11 @@ from d2s.errors import StagingError
 from d2s.libraries import is_library_file, is_of_d2s, is_standard_file
 
 _OURS = (Text, Sequence, Fresh, Recorder)
+#: the classes of Python's own exceptions
+_PYTHONS_OWN = frozenset(
+    kind for kind in vars(builtins).values()
+    if isinstance(kind, type) and issubclass(kind, BaseException)
+)  # fmt: skip
 #: exceptions that say that something is not there, which does not depend on the class of a value
 _NOT_THERE = (LookupError, AttributeError, StopIteration, StopAsyncIteration)
 
@@ -118,7 +124,7 @@ def _is_the_programs(error: Exception, found: list[Any]) -> bool:
         return False
     if is_of_d2s(code.co_filename) or not is_library_file(code.co_filename):
         return True
-    if type(error).__module__ != "builtins":
+    if type(error) not in _PYTHONS_OWN:
         return True
     return all(isinstance(one, jax.core.Tracer) and kind_of(one) is ARRAY for one in found)
 

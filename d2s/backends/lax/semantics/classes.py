@@ -154,11 +154,8 @@ def _is_instance(value: Any, wanted: Any) -> bool:
 
 
 def _is_of_numpy(kind: Any) -> bool:
-    """Whether a class is one that NumPy's arrays and scalars may be instances of.
-
-    NumPy has many such classes without a common base, so the module of the class has to tell.
-    """
-    return bool(kind.__module__ == "numpy")
+    """Whether a class is one of NumPy's arrays or scalars."""
+    return isinstance(kind, type) and issubclass(kind, np.ndarray | np.generic)
 
 
 def _classes(wanted: Any) -> list[Any]:

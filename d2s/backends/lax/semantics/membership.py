@@ -29,6 +29,7 @@ _PLAIN = (*_NUMBERS, str, bytes, type(None))
 
 
 def is_in(item: Any, container: Any) -> Any:
+    """``item in container``, as a bool of Python's."""
     return to_bool(_is_in(item, container))
 
 

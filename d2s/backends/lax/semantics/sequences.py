@@ -125,6 +125,8 @@ class Range(Sequence):
     __add__ = __radd__ = __mul__ = __rmul__ = __sub__ = __rsub__ = _operate
 
     def __getattr__(self, name: str) -> Any:
+        # d2s and JAX look for special methods, whose names tell that they are special, on any
+        # value; the program may not, it would find those of a range.
         is_special = name.startswith("__")
         if hasattr(range, name) and not (is_special and is_asked_by_us(sys._getframe(1))):
             raise _only_for_loops(f"the attribute `{name}` of a range")
@@ -180,6 +182,8 @@ class ArrayRows(Sequence):
 
 
 class Zip(Sequence):
+    """`zip` of sequences: as long as the shortest, with the arrays of all in their order."""
+
     once, kind = True, zip
 
     def __init__(self, parts: list[Sequence]) -> None:
@@ -205,6 +209,8 @@ class Zip(Sequence):
 
 
 class Enumerate(Sequence):
+    """`enumerate` of a sequence."""
+
     once, kind = True, enumerate
 
     def __init__(self, part: Sequence, start: Any) -> None:
@@ -220,6 +226,8 @@ class Enumerate(Sequence):
 
 
 class Reversed(Sequence):
+    """`reversed` of a sequence: the arrays are turned around, so that rows come in their order."""
+
     once = True
 
     def __init__(self, part: Sequence) -> None:
@@ -341,6 +349,7 @@ def _same_structure(one: Any, other: Any) -> bool:
 
 
 def has_traced_items(items: Any) -> bool:
+    """Whether a list or tuple of items has a run-time value in it; a range has none."""
     if isinstance(items, range):
         return False
     return any(is_traced(leaf) for item in items for leaf in leaves(item))
