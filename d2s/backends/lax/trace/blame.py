@@ -145,7 +145,7 @@ _runs: weakref.WeakKeyDictionary[types.FunctionType, Any] = weakref.WeakKeyDicti
 
 
 def runs(block: Any) -> Callable[[_Function], _Function]:
-    """Marks a function of d2s that runs a block of the user: messages show the lines of the block."""
+    """Marks a function of d2s that runs a block of the user, whose lines messages will show."""
 
     def mark(function: _Function) -> _Function:
         assert isinstance(function, types.FunctionType), "d2s marks what it defines"
