@@ -49,7 +49,7 @@ def nothing_left() -> Iterator[None]:
     yield
     assert Watching.count == 0
     assert scopes.current() is None
-    assert not list(scopes.watches())
+    assert not list(scopes.snapshots())
     assert not build.tracing.running
     assert gc.isenabled()
     assert sys.getrecursionlimit() == limit
