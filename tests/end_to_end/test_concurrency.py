@@ -50,7 +50,7 @@ def nothing_left() -> Iterator[None]:
     yield
     assert RegionsInProgress.count == 0
     assert scopes.current() is None
-    assert not list(scopes.watches())
+    assert not list(scopes.snapshots())
     assert not build.tracing.running
     assert gc.isenabled()
     assert sys.getrecursionlimit() == limit

@@ -134,11 +134,11 @@ def _letters(value: Any) -> Any:
     return str(value) if isinstance(value, Text) else value
 
 
-def joined(pieces: list[Any]) -> Any:
+def joined(values: list[Any]) -> Any:
     """One text of several; a plain one if none has a run-time value."""
     parts: list[Any] = []
-    for piece in pieces:
-        for part in piece.parts if isinstance(piece, Text) else (piece,):
+    for value in values:
+        for part in value.parts if isinstance(value, Text) else (value,):
             if parts and isinstance(part, str) and isinstance(parts[-1], str):
                 parts[-1] += part
             elif not isinstance(part, str) or part:

@@ -283,7 +283,11 @@ def is_exact() -> bool:
 def entered(
     scope: Scope, snapshot: Any = None, carries: bool = False, far: bool = False
 ) -> Iterator[Scope]:
-    """Run code in a scope; `carries` says that it is the body of a staged loop (see `far`)."""
+    """Run code in a scope.
+
+    `carries` says that it is the body of a staged loop, `far` that this loop carries an integer
+    that may be near the limit of its type.
+    """
     construction.scopes.append(scope)
     construction.loops += carries
     construction.far += far
