@@ -23,7 +23,7 @@ _codes: dict[int, types.CodeType] = {}
 
 def asks_for_program(function: _F) -> _F:
     """Mark a function, and the functions in it, as one that asks on behalf of the program."""
-    _mark(function.__code__)  # type: ignore[attr-defined]
+    _mark(function.__code__)
     return function
 
 

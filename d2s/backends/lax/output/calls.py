@@ -9,25 +9,20 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from d2s.backends.lax.output.building import Asked, all_always, chain
+from d2s.backends.lax.output.building import all_always, chain
 from d2s.backends.lax.output.host import CLOSE, OPEN, Log, logs, tickets
 from d2s.backends.lax.output.operation import tell
 from d2s.backends.lax.private import DynamicJaxprTrace
 from d2s.errors import StagingError
 
 
-def run(entry: Any, inputs: Any) -> Any:
-    """Run the graph of a static function, and write what it printed."""
-    if not entry.prints:
-        try:
-            return entry.run(*inputs)
-        except Asked:
-            entry.ask_for_prints()
+def run_with_ticket(entry: Any, inputs: Any) -> Any:
+    """Run the graph of a static function that prints, and write what it printed."""
     if any(isinstance(trace, DynamicJaxprTrace) for trace in chain()):
         # it depends on the arguments, or jax would take it out of a loop
         seed = jnp.where(all_always(inputs), jnp.int32(0), jnp.int32(1))
         (ticket,) = tell.bind(seed, host=OPEN, lanes=())
-        result = entry.run_printing(ticket, np.True_, *inputs)
+        result = entry.printing.run(ticket, np.True_, *inputs)
         tell.bind(ticket, host=CLOSE, lanes=())
         return result
     ticket = next(tickets)
@@ -44,7 +39,7 @@ def run(entry: Any, inputs: Any) -> Any:
 
 def _run_ordered(entry: Any, ticket: Any, inputs: Any) -> Any:
     try:
-        return entry.run_printing(ticket, np.True_, *inputs)
+        return entry.printing.run(ticket, np.True_, *inputs)
     except ValueError as error:
         if "ordered effects" not in str(error):
             raise
