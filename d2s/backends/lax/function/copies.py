@@ -101,10 +101,10 @@ class Copies:
         return not self.made and not self._places
 
     def leave_transformation(self, scope: Scope) -> None:
-        """After jax has transformed a function of the user's: what that wrote is a plain value.
+        """A function that JAX transforms has ended: take what it left in the copies out of there.
 
-        Inside of `jax.grad` a value comes with its tangent, which nobody outside can use; but
-        whoever returns may be called inside of another transformation, which goes on.
+        Inside of `jax.grad` a value comes with its tangent, which nobody outside can use. Values
+        of a transformation around this one stay as they are.
         """
         graphs = current_graphs()
 
@@ -136,7 +136,7 @@ class Copies:
                 values[identity] = slot, map_leaves(lowered, value)
 
     def take_back(self) -> bool:
-        """Whether a value of the graph got into an object outside; it is taken out again."""
+        """Take values of the graph out of the objects outside; whether there were any."""
         found = False
         for group, before in zip(self._outside, self._held_outside, strict=True):
             for place, held in zip(group, before, strict=True):
@@ -149,6 +149,7 @@ class Copies:
     # -- what became of them ----------------------------------------------------------------------
 
     def changes(self) -> Iterator[Change]:
+        """The copies, and the slots outside, that do not hold what they held at first."""
         for n, (copy, before) in enumerate(zip(self.made, self._before, strict=True)):
             attributes = unordered(copy)
             if attributes is not None:
@@ -176,7 +177,7 @@ class Copies:
                 yield Change(place, before, after)
 
     def changed(self) -> set[tuple[int, Any]]:
-        """The identities of the places that do not hold what they held."""
+        """The identities of the slots that do not hold what they held at first."""
         found = set()
         for change in self.changes():
             if isinstance(change.target, OuterSlot):
@@ -191,7 +192,7 @@ class Copies:
         return found
 
     def places(self) -> list[Slot]:
-        """Every place of the copies that holds a value now."""
+        """Every slot of the copies that holds a value now."""
         found: list[Slot] = []
         for copy in self.made:
             found += [slot_of(copy, key) for key in keys_of(copy)]
@@ -203,7 +204,7 @@ class Copies:
         return found
 
     def wholes(self) -> list[Slot]:
-        """None: a failure before or after something gets another size is refused at the end."""
+        """No object is followed as a whole: results.py refuses those that may have two sizes."""
         return []
 
     # -- the surroundings of functions: see there --------------------------------------------------

@@ -78,7 +78,8 @@ class Edge:
             _check_layouts(name, getattr(options, name))
         self._in, self._out = self._layouts(options.in_shardings), options.out_shardings
         self.inputs: Inputs | None = None
-        #: how many arguments a specification says nothing about: the `self` of a method
+        #: how many arguments a specification says nothing about: the object of a method. A function
+        #: in the body of a class is no method yet, so only the name of its parameter can tell
         self.own = int(not bound and self._positional[:1] == ["self"])
         if options.input_spec is not None:
             self.inputs = Inputs(function, options.input_spec, bound + self.own, Arrays())
@@ -159,7 +160,7 @@ class Edge:
         return jax.tree.map(_laid_out, value, layouts)
 
     def examples(self) -> dict[str, Any] | None:
-        """Specifications that stand for all arguments, if there are some for all."""
+        """The specifications of all arguments without a default; None if one of them has none."""
         if self.inputs is None:
             return None
         needed = [
@@ -213,7 +214,7 @@ def _laid_out(array: Any, wanted: _Layout) -> Any:
 
 
 def edge(function: Any, bound: int, keywords: Sequence[str], options: Options) -> Edge | None:
-    """The edge of a function, or None when nothing was asked for that it would do."""
+    """The edge of a function, or None if it has no options that need one."""
     wanted = (
         options.static_argnums,
         options.static_argnames,

@@ -211,7 +211,10 @@ def _compile(graph: Any, leaves: Sequence[Any]) -> jax.stages.Compiled:
     otherwise = graph.run
 
     def run(*given: Any) -> Any:
-        """Executables take strong types for weak ones, whose results would be others."""
+        """Run what was compiled if the types are the same, weak ones included.
+
+        JAX's executables take a strong type for a weak one, and would give another type back.
+        """
         if [
             getattr(leaf, "weak_type", type(leaf) in (int, float, complex)) for leaf in given
         ] != weak:
@@ -227,7 +230,7 @@ def _compile(graph: Any, leaves: Sequence[Any]) -> jax.stages.Compiled:
 
 def _notes(graph: Any, leaves: Sequence[Any]) -> tuple[list[record.Note], tuple[str, ...]]:
     with record.recorded() as notes:
-        # a new function each time: JAX remembers what it has traced
+        # a new function each time: JAX would not trace one again that it has traced before
         jax.make_jaxpr(lambda *inputs: graph.function(*inputs))(*leaves)
     return notes, shown(leaves[graph.skip :])
 
@@ -251,6 +254,6 @@ def _backward(graph: Any, leaves: Sequence[Any]) -> Any:
 
     inputs = [leaves[n] for n in wanted]
     both = jax.make_jaxpr(lambda *given: jax.vjp(forward, *given), return_shape=True)
-    with record.recorded():  # a look is no graph of the function
+    with record.recorded():  # the graph is only looked at: it is not counted as one that was built
         outs, pull = both(*inputs)[1]
     return jax.make_jaxpr(lambda back, cotangents: back(cotangents))(pull, outs)
