@@ -299,8 +299,8 @@ def without_xla(seen: list[ClosedJaxpr] | None = None) -> Iterator[None]:
 
     def reset(self: Any) -> None:
         original(self)
-        self.run = Interpreted(self.run.__wrapped__, seen)
-        self.run_printing = Interpreted(self.run_printing.__wrapped__, seen)
+        for graph in (self.plain, self.printing):
+            graph.run = Interpreted(graph.run.__wrapped__, seen)
 
     entries.Entry.reset = reset  # type: ignore[method-assign]
     try:

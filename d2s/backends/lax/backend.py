@@ -1,4 +1,11 @@
-"""The jax engine: staged control flow as `lax.cond`, `while_loop` and `scan`, compiled by XLA."""
+"""The backend on JAX: what the ops of generated code ask, answered by the rooms of this engine.
+
+    d2s.cond(x > 0, then_2, else_2, x)  ->  LaxBackend.cond  ->  branches.cond  ->  lax.cond
+
+Each method looks at the values it gets. What is known goes the way of plain Python, which is that
+of the reference (`PythonBackend`); what is a run-time value is handed to the room that stages it.
+There is no decision here but that one. Importing this module changes JAX: see `patches`.
+"""
 
 from __future__ import annotations
 
@@ -300,7 +307,7 @@ class LaxBackend(PythonBackend):
 
 
 _CONTAINERS = (list, dict, set, deque)
-#: they take functions, and look at them
+#: functions of Python's own that take a function, look at it, and do not call it
 _CALL_NOTHING = (functools.wraps, functools.update_wrapper, inspect.signature)
 
 #: methods of NumPy's arrays that change them
@@ -309,7 +316,7 @@ _CHANGE_ARRAYS: tuple[Any, ...] = (
     *(np.ndarray.setfield, np.ndarray.byteswap),
 )
 
-#: functions of Python's libraries that need run-time values
+#: functions of Python's libraries that get run-time values, and what computes the same in a graph
 _LIBRARY = {**MATH, **OPERATORS}
 
 
@@ -330,11 +337,11 @@ def _is_hashable(function: Any) -> bool:
     return isinstance(function, types.BuiltinFunctionType | type)
 
 
-# operations are then said to come from the user's line, not from ours
+# JAX says of each operation which line it comes from: that is to be the user's, and not one of ours
 _HOME = os.path.dirname(HOME)
 jax.extend.source_info_util.register_exclusion(_HOME)
 if os.environ.get("D2S_FULL_TRACEBACK") != "1":
-    # and so are exceptions that come by one of jax's transformations around a static function
+    # the same for the tracebacks of exceptions that pass a transformation of JAX's
     private.hide_frames_of(_HOME)
 
 patches.install()

@@ -14,7 +14,7 @@ from __future__ import annotations
 import enum
 import re
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -181,6 +181,31 @@ def device_count(context: Any) -> int:
     axes = context.module_context.axis_context
     # Inside of `jax.shard_map` there is a mesh instead of a number.
     return int(axes.mesh.size if hasattr(axes, "mesh") else axes.num_devices)
+
+
+def behind(tracer: Any) -> Any:
+    """The value that a tracer of a transformation stands for, outside of the transformation.
+
+    For `jax.grad` that is the value without its tangent, for `jax.vmap` a value that all lanes
+    share. None where there is no such value.
+    """
+    plain = getattr(tracer, "primal", None)
+    if plain is None and getattr(tracer, "batch_dim", _MISSING) is None:
+        plain = tracer.val
+    return plain
+
+
+_MISSING = object()
+
+
+def names_in(size: Any) -> set[str]:
+    """The named dimensions that a size is computed from."""
+    return {*size._get_vars()}
+
+
+def size_for(size: Any, sizes: Mapping[str, Any]) -> Any:
+    """A size that is computed from named dimensions, with these in their place."""
+    return size._evaluate(dict(sizes))
 
 
 def lanes_of(trace: Any, values: Any) -> Any:

@@ -1,4 +1,11 @@
-"""`d2s.trace`: a graph by tracing alone; what it would freeze is refused."""
+"""`d2s.trace`: a graph by tracing alone, as `jax.jit` does it; what that would freeze is refused.
+
+@d2s.trace
+def f(x, n):
+    for _ in range(n):          Python runs the loop: `n` is a number
+        x = x * 2
+    return x if x > 0 else -x   D2S028: Python would decide this by a run-time value
+"""
 
 from __future__ import annotations
 
@@ -18,7 +25,7 @@ from d2s.runtime.protocol import Block, State, Thunk
 
 
 class _Refusing(LaxBackend):
-    """Python decides every branch and runs every loop; by a run-time value it may not."""
+    """A backend on which Python decides every branch and runs every loop, by known values only."""
 
     def cond(self, test: Any, then: Block, orelse: Block, state: State) -> Any:
         return PythonBackend.cond(self, self._known(test), then, orelse, state)
@@ -55,11 +62,12 @@ class _Refusing(LaxBackend):
         return super().not_(self._known(operand))
 
     def _checked(self, rest: tuple[Thunk, ...]) -> tuple[Thunk, ...]:
-        """Operands whose truth decides; nobody asks the last one."""
+        """The operands, whose truth must be known; nobody asks for that of the last one."""
         deciding = (lambda operand=operand: self._known(operand()) for operand in rest[:-1])
         return (*deciding, rest[-1])
 
     def _known(self, value: Any) -> Any:
+        """The value, by which Python may decide."""
         if self.is_traced(value):
             raise StagingError(
                 "Python would decide this by a run-time value, and the graph would keep the "

@@ -1,11 +1,21 @@
-"""Building a graph: the converted function runs once, on copies of what it reaches."""
+"""Building a graph: the converted function runs once, on copies of what it reaches.
+
+JAX calls `build` with run-time values for the leaves of a call, and what that returns is the graph:
+
+    leaves  ->  copies of the arguments, objects and globals, with the leaves in them   (copies.py)
+            ->  the function runs on the copies; what it returns is a value of the graph
+            ->  the value, and what became of the copies, taken apart into outputs      (results.py)
+
+For `def f(m, x): m.n = m.n + 1; return m.w * x` the leaves are [m.n, m.w, x]; the function runs on
+a copy of `m`; the outputs are [m.w * x, m.n + 1], and each call writes the second one into the `m`
+that it was given. Whatever has no copy is compared with a snapshot and must not change.
+"""
 
 from __future__ import annotations
 
 import functools
-import threading
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -23,6 +33,7 @@ from d2s.backends.lax.function.copies import Copies
 from d2s.backends.lax.function.entries import Entry, Result, ResultInfo
 from d2s.backends.lax.function.inspection import shown
 from d2s.backends.lax.function.results import Build, Results, Write, all_leaves, only_leaf
+from d2s.backends.lax.function.running import tracing
 from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.graph.scopes import Halt, Scope
 from d2s.backends.lax.jaxprs import integer_ranges
@@ -40,19 +51,6 @@ from d2s.options import loop_options
 from d2s.recursion import deep
 from d2s.runtime import record
 from d2s.runtime.values import Unbound
-
-
-class Tracing(threading.local):
-    """Which functions this thread is building graphs of, and with what the call came."""
-
-    def __init__(self) -> None:
-        self.running: set[Any] = set()
-        self.owners: Any = ()
-        #: looks at the graph instead of running it
-        self.look: Callable[[Entry, Sequence[Any]], Any] | None = None
-
-
-tracing = Tracing()
 
 
 def build(entry: Entry, leaves: tuple[Any, ...], ticket: Any, reached: Any) -> Any:
@@ -87,7 +85,7 @@ def build(entry: Entry, leaves: tuple[Any, ...], ticket: Any, reached: Any) -> A
                 result = _result(scope, *_call(entry, leaves, owners, scope))
                 integer_ranges.require_checks()
         except (printing.NeedsTicket, Unchecked):
-            tracing.owners = owners
+            tracing.owners = owners  # the call goes on with another graph
             raise
         entry.calls_back |= scope.failures.calls_back
         entry.is_final = not any(map(scope.failures.is_of_the_graph, scope.numbers))
@@ -99,56 +97,34 @@ def build(entry: Entry, leaves: tuple[Any, ...], ticket: Any, reached: Any) -> A
 
 @contextmanager
 def _running(owner: Any) -> Iterator[None]:
+    """The graph of a function is being built, in which it may call other static functions.
+
+    Whoever looks at this graph does not look at theirs.
+    """
     before, tracing.running = tracing.running, {*tracing.running, owner}
+    look, tracing.look = tracing.look, None
     try:
         yield
     finally:
-        tracing.running = before
+        tracing.running, tracing.look = before, look
 
 
 def _call(
     entry: Entry, leaves: tuple[Any, ...], owners: Any, scope: Scope
 ) -> tuple[list[Any], Build, list[Write]]:
-    """Run the function on copies; what it did to them, and what it fails with, is recorded."""
-    function, edge, name = entry.owner.function, entry.owner._edge, entry.owner._name
+    """Run the function on copies, and take apart what it returns and what it did to them.
+
+    Gives the outputs of the graph, how each call makes its value from them, and what it writes.
+    Afterwards everything outside is as it was before, also where this fails.
+    """
+    function, name = entry.owner.function, entry.owner._name
     copies = Copies(entry.key, entry.fill(leaves), owners, entry.places, entry.owner._reach)
     copies.function = function
-    args, names, values = copies.roots[:3]
+    outside = _snapshot(entry, owners, copies)
     scopes.root().inputs = leaves
-    tokens = (token for token in entry.key if isinstance(token, Static | Itself))
-    pins = entry.owner._reach.pins
-    known = [t.value for t in tokens if isinstance(t.value, type | BaseException)]
-    # what stays itself in the graph is read as it is, and must not change
-    known += [t.value for t in entry.key if type(t) is Itself and id(t.value) in pins]
-    outside = Snapshot(function, *owners, *known, outside=True, apart=copies)
     scope.snapshot, scope.observed, scope.is_whole = copies, not copies.is_empty, True
-    value: Any = None
     try:
-        with scopes.with_snapshot(outside), scopes.with_copies(copies):
-            try:
-                kwargs = dict(zip(names, values, strict=True))
-                value = copies.enter(function)(*args, **kwargs)
-                if edge is not None:
-                    value = edge.leave(value)
-                if isinstance(value, Unbound) and not value.name:
-                    value = None  # nothing was returned on any way that did not fail
-                scopes.raise_refused()
-            except Halt:
-                failing.fail_at_last(scope)
-            except Exception as error:
-                if isinstance(error, Error) or is_tracer_error(error):
-                    raise
-                if not is_raised_by_user(error):
-                    raise
-                sure = scope.code is None and not (scopes.root().quotes or entry.prints)
-                sure = sure and not (
-                    failing.shows_containers(error) or failing.hides_tracers(error)
-                )
-                if sure and not any(True for _ in copies.changes()):
-                    # what was changed before it failed would have to stay changed
-                    _refuse_changes(outside, copies, name, function)
-                    raise
-                failing.fail(scope, error)
+        value = _value(entry, copies, outside, scope)
         _refuse_changes(outside, copies, name, function)
         observers.refuse_aliases(scopes.root(), name, _definition(function))
         keep_transient(scope, copies.changed())
@@ -167,12 +143,66 @@ def _call(
         outside.undo()
         outside.forget_objects()
         copies.take_back()
-    entry.watch(outside)
+    entry.guard(outside)
     return results.outs, build, writes
 
 
+def _snapshot(entry: Entry, owners: Any, copies: Copies) -> Snapshot:
+    """What stays itself while the graph is built: it is read as it is, and must not change."""
+    tokens = [token for token in entry.key if isinstance(token, Static | Itself)]
+    pins = entry.owner._reach.pins
+    known = [t.value for t in tokens if isinstance(t.value, type | BaseException)]
+    known += [t.value for t in tokens if type(t) is Itself and id(t.value) in pins]
+    return Snapshot(entry.owner.function, *owners, *known, outside=True, apart=copies)
+
+
+def _value(entry: Entry, copies: Copies, outside: Snapshot, scope: Scope) -> Any:
+    """What the function returns on the copies; None where it is certain to fail."""
+    function, edge = entry.owner.function, entry.owner._edge
+    args, names, values = copies.roots[:3]
+    with scopes.with_snapshot(outside), scopes.with_copies(copies):
+        try:
+            kwargs = dict(zip(names, values, strict=True))
+            value = copies.enter(function)(*args, **kwargs)
+            if edge is not None:
+                value = edge.leave(value)
+            if isinstance(value, Unbound) and not value.name:
+                value = None  # nothing was returned on any way that did not fail
+            scopes.raise_refused()
+            return value
+        except Halt:
+            failing.fail_at_last(scope)
+        except Exception as error:
+            if isinstance(error, Error) or is_tracer_error(error):
+                raise
+            if not is_raised_by_user(error):
+                raise
+            if _is_all_it_does(error, entry, scope, copies):
+                _refuse_changes(outside, copies, entry.owner._name, function)
+                raise
+            failing.fail(scope, error)
+    return None
+
+
+def _is_all_it_does(error: Exception, entry: Entry, scope: Scope, copies: Copies) -> bool:
+    """Whether every call would raise this very exception and do nothing else: it needs no graph.
+
+    What was changed or printed before would have to happen on each call, and what an exception
+    shows of run-time values is known only then.
+    """
+    if scope.code is not None or scopes.root().quotes or entry.prints:
+        return False
+    if failing.shows_containers(error) or failing.hides_tracers(error):
+        return False
+    return not any(True for _ in copies.changes())
+
+
 def _exact(entry: Entry, leaves: tuple[Any, ...], owners: Any, scope: Scope) -> Any:
-    """The same for Python integers, whose arithmetic is checked: the function is a region."""
+    """The same where integers stand for Python's, whose range is checked: the function is a region.
+
+    The checks of a region need its whole graph, so the function is traced into one first, which is
+    then run on the leaves.
+    """
     seen: list[tuple[Build, list[Write]]] = []
 
     def run(*inputs: Any) -> Any:

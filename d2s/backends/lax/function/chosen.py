@@ -1,8 +1,12 @@
-"""Lists, dicts and objects that calls have chosen between several: they must stay as they are.
+"""Objects that stand for one of several others: neither may change while the other is there.
 
-A graph cannot hand out one of several objects, so what a call leaves in a place is a new one, with
-the values of the one that was chosen. In plain Python it *is* that one, and a change of either is
-one of both. So static functions may not change either as long as somebody has the other.
+    best = a if x > 0 else b        `a` and `b` are lists that the call was given
+    state["best"] = best
+
+A graph cannot hand out one of several objects, so what this call leaves in `state["best"]` is a new
+list, with the values of the one that was chosen. In plain Python it *is* that one, and a change of
+either is one of both. So a static function may not change `a` as long as somebody has the new list,
+nor the new list as long as somebody has `a`: that is an error (D2S077).
 """
 
 from __future__ import annotations
@@ -20,12 +24,13 @@ _Pair = tuple[Any, Any]
 
 
 class _ChosenPairs:
-    """Pairs of an object that a call has left and one that it may be, by the identity of both."""
+    """Pairs of an object that a call has made and one that it may stand for, by the ids of both."""
 
     def __init__(self) -> None:
         self.pairs: dict[int, list[_Pair]] = {}
-        self.lock = threading.RLock()  # a collection may run code of the user's, here too
-        #: from how many on those that are gone are looked for: they may be large
+        # a garbage collection in here may run code of the user's that calls static functions
+        self.lock = threading.RLock()
+        #: the number of pairs from which on `clean` looks at them, since that takes its time
         self._many = 0
 
     def add(self, pair: _Pair) -> None:
@@ -33,7 +38,7 @@ class _ChosenPairs:
             self.pairs.setdefault(id(one), []).append(pair)
 
     def clean(self) -> None:
-        """Forget pairs of which nobody has one any more."""
+        """Forget the pairs of which nobody else has one of the two objects any more."""
         if len(self.pairs) < self._many:
             return
         every = {id(pair): pair for pairs in self.pairs.values() for pair in pairs}
@@ -51,7 +56,7 @@ class _ChosenPairs:
 
 
 def _of_the_question() -> int:
-    """How many references there are to what only one pair has, while it is asked about."""
+    """The number of references to an object that only one pair has, as `is_held` counts them."""
     pair = ([], [])  # type: ignore[var-annotated]
     return sys.getrefcount(pair[0]) - 1
 
@@ -61,7 +66,7 @@ _table = _ChosenPairs()
 
 
 def note(made: Any, originals: list[Any]) -> None:
-    """A call has left an object in the place of one of these."""
+    """A call has made an object that stands for one of these."""
     with _table.lock:
         _table.clean()
         for original in originals:
@@ -70,7 +75,7 @@ def note(made: Any, originals: list[Any]) -> None:
 
 
 def refuse_change(owner: Any) -> None:
-    """Refuse the change of an object if there is another one that should change with it."""
+    """Refuse the change of an object if somebody has another one that should change with it."""
     if not _table.pairs or id(owner) not in _table.pairs:
         return
     if not _has_another(owner):

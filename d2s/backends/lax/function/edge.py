@@ -1,4 +1,13 @@
-"""The options of a static function that are about its arguments and its results."""
+"""The edge of a static function: the options about its arguments and its results.
+
+    @d2s.to_static(static_argnames="mode", donate_argnums=0, in_shardings=(rows, None))
+    def f(x, mode): ...
+
+    f(x, "fast")  ->  enter  ->  Donated(x, laid out as `rows`), Constant("fast", "mode")
+
+The marks `Donated` and `Constant` tell the walk what to make of an argument. A function without
+such options has no edge, and its arguments are used as they come.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +33,7 @@ Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 class Arrays:
-    """What JAX knows of arrays, for specifications."""
+    """What the types and shapes of arguments are, for the check against `input_spec`."""
 
     def where(self) -> Site:
         return sites.where()
@@ -69,16 +78,17 @@ class Edge:
             _check_layouts(name, getattr(options, name))
         self._in, self._out = self._layouts(options.in_shardings), options.out_shardings
         self.inputs: Inputs | None = None
-        #: how many arguments come from the object of a method
+        #: how many arguments a specification says nothing about: the object of a method. A function
+        #: in the body of a class is no method yet, so only the name of its parameter can tell
         self.own = int(not bound and self._positional[:1] == ["self"])
         if options.input_spec is not None:
             self.inputs = Inputs(function, options.input_spec, bound + self.own, Arrays())
         self._bound = bound
-        #: whether a call looks the same each time
+        #: whether arguments get marks, which no reader knows
         self.marks = bool(self._static or self._donated)
 
     def _chosen(self, what: str, numbers: Sequence[int], names: Sequence[str]) -> frozenset[str]:
-        """Arguments by position and by name, as names."""
+        """The names of the arguments that an option names or counts."""
         known = [p.name for p in self._parameters]
         for number in numbers:
             if not -len(self._positional) <= number < len(self._positional):
@@ -129,7 +139,7 @@ class Edge:
         if name in self._static:
             return Constant(value, name)
         layout = self._in.get(name)
-        # a Python number is everywhere
+        # a Python number is on no device, and a specification has no value to put there
         stays = (jax.ShapeDtypeStruct, bool, int, float, complex)
         if layout is not None and not isinstance(value, stays):
             value = jax.device_put(value, layout)
@@ -150,7 +160,7 @@ class Edge:
         return jax.tree.map(_laid_out, value, layouts)
 
     def examples(self) -> dict[str, Any] | None:
-        """Specifications that stand for all arguments, if there are some for all."""
+        """The specifications of all arguments without a default; None if one of them has none."""
         if self.inputs is None:
             return None
         needed = [
@@ -177,7 +187,7 @@ def _check_layouts(option: str, given: Any) -> None:
 
 
 def _for_each(layouts: Any, value: Any) -> Any:
-    """One layout for each array; one for a container is for all that is in it, None for none."""
+    """A layout for each array of a value; that of a container is for all arrays in it."""
 
     def spread(layout: Any, part: Any) -> Any:
         return jax.tree.map(lambda _: _Layout(layout), part)
@@ -186,7 +196,7 @@ def _for_each(layouts: Any, value: Any) -> Any:
 
 
 class _Layout:
-    """A layout as a leaf: None would be no leaf."""
+    """Wraps a layout, because `jax.tree` takes None for an empty container and not for a leaf."""
 
     def __init__(self, layout: Any) -> None:
         self.layout = layout
@@ -204,7 +214,7 @@ def _laid_out(array: Any, wanted: _Layout) -> Any:
 
 
 def edge(function: Any, bound: int, keywords: Sequence[str], options: Options) -> Edge | None:
-    """The edge of a function, or None when nothing was asked for that it would do."""
+    """The edge of a function, or None if it has no options that need one."""
     wanted = (
         options.static_argnums,
         options.static_argnames,

@@ -1,4 +1,20 @@
-"""The graphs of a static function for one key, and what a graph returns."""
+"""Entries: what a static function knows of its graphs for one key.
+
+A key describes everything that a call reaches but the values of its arrays (`objects/keys.py`).
+For `f(x, 3)` with an array `x` it is, roughly,
+
+    (tuple of 2, array, the number 3, no keywords, the globals that f reads ...)
+
+and all calls with that key share one `Entry`. It holds
+
+    plain, printing   the graph as JAX compiles it, without and with a ticket for what it prints
+    shortcut          straight Python code that runs the next call like this one
+    reasons           why a graph is built, in the words of the user
+    guards            what must not have changed since the graphs were built
+    by_value          entries for calls whose numbers had to become constants
+
+`Result` is what a graph returns where it is more than arrays.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +24,23 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import jax
+import numpy as np
 
 from d2s.backends.lax.failures.failing import Failures
 from d2s.backends.lax.function.edge import Edge
-from d2s.backends.lax.function.inspection import TICKET
-from d2s.backends.lax.function.reader import Found, Read, missed, reader, runner, unreadable
-from d2s.backends.lax.function.reasons import Labels
+from d2s.backends.lax.function.reasons import BuildReasons
 from d2s.backends.lax.function.results import Build, Write
+from d2s.backends.lax.function.shortcut import Shortcut
 from d2s.backends.lax.objects.guards import Guard
 from d2s.backends.lax.objects.slots import OuterSlot
+from d2s.backends.lax.output import printing
 from d2s.backends.lax.reach.reach import Reach
 from d2s.backends.lax.trace.snapshot import Snapshot
 from d2s.options.options import Options
+
+#: the inputs of a graph that prints which come before its leaves: the ticket of the call, and
+#: whether this place of the caller's graph is reached at all
+TICKET = 2
 
 
 @dataclasses.dataclass
@@ -73,34 +94,51 @@ class GraphOwner(Protocol):
     ) -> tuple[Any, Callable[..., Any]]: ...
 
 
+class JittedGraph:
+    """A graph of an entry, as JAX compiles and runs it; inputs = [ticket, reached]? [leaves]."""
+
+    def __init__(self, entry: Entry, function: Callable[..., Any], skip: int) -> None:
+        #: the function that JAX traces
+        self.entry, self.function = entry, function
+        #: how many inputs come before the leaves
+        self.skip = skip
+        functools.update_wrapper(function, entry.owner.function, updated=())
+        del function.__wrapped__  # type: ignore[attr-defined]
+        donated = [n + skip for n in entry.donated]
+        self.jitted, self.run = entry.owner.jitted(function, donated)
+
+    def replace(self, run: Callable[..., Any]) -> None:
+        """Run the graph in another way from now on."""
+        self.run = run
+        self.entry.shortcut.drop()
+
+
 class Entry:
     """The graphs for one key."""
 
-    #: how many inputs of its graph come before the leaves
-    skip = 0
+    plain: JittedGraph
+    printing: JittedGraph
 
     def __init__(
         self,
         owner: GraphOwner,
         key: tuple[Any, ...],
         places: tuple[OuterSlot, ...],
-        reason: str,
+        reasons: BuildReasons,
         donated: Sequence[int],
         fill: Callable[[tuple[Any, ...]], tuple[Any, ...]] = lambda leaves: leaves,
     ) -> None:
-        self.owner, self.key, self.fill = owner, key, fill
+        self.owner, self.key = owner, key
         #: the globals and cells that the key has parts for
         self.places = places
-        #: why the next graph is built; empty when only the types of the leaves are others
-        self.reason = reason
-        self.inputs: tuple[str, ...] = ()
-        #: the parts of its key by name, and the names of its leaves
-        self.labels: Labels = {}
-        self.leaf_names: list[str] = []
-        #: leaves whose memory the graph may use
+        #: from the inputs of the graph to all leaves of the key: some may be constants of the graph
+        self.fill = fill
+        self.reasons = reasons
+        #: positions of the leaves whose memory the graph may use for its results
         self.donated = donated
-        #: positions of Python numbers whose value turned out to be needed
+        #: positions of Python numbers whose value turned out to be needed while a graph was built
         self.needed: tuple[int, ...] = ()
+        #: the entries that have such numbers as constants, by their values
         self.by_value: dict[Any, Entry] = {}
         #: what says whether something has changed that the graphs were built from
         self.guards: tuple[Guard, ...] = ()
@@ -112,19 +150,36 @@ class Entry:
         self.checks_integers = False
         #: no call will be computed again because an integer left its range
         self.is_final = False
-        #: finds the leaves of arguments that have this key; made when it is first asked for
-        self._read: Read | None = None
-        self._runner: Any = None
-        #: a call is one run of the graph, if only the guards hold
-        self._is_plain = False
-        #: how often what a call has to do has changed
-        self._version = 0
+        self.shortcut = Shortcut(self)
         self.reset()
 
-    def replace(self, run: Callable[..., Any]) -> None:
-        """Run the graph in another way from now on."""
-        self.run = run
-        self._renew()
+    # -- running -----------------------------------------------------------------------------------
+
+    def run(self, leaves: Sequence[Any]) -> Any:
+        """Run the graph; whether it prints may turn out while it is built."""
+        if not self.prints:
+            try:
+                return self.plain.run(*leaves)
+            except printing.NeedsTicket:
+                self.ask_for_prints()
+        return printing.run_with_ticket(self, leaves)
+
+    def looked_at(self, look: Callable[[JittedGraph, Sequence[Any]], Any], leaves: Any) -> Any:
+        """What somebody who looks at the graph says of the one that a call would run."""
+        if not self.prints:
+            try:
+                return look(self.plain, leaves)
+            except printing.NeedsTicket:
+                self.ask_for_prints()
+        return look(self.printing, [np.int32(0), np.True_, *leaves])
+
+    def is_ready(self, prints: bool = False) -> bool:
+        """Whether a call is one run of the graph; `prints` says that it may have a ticket."""
+        if self.needed or self.calls_back or (self.prints and not prints):
+            return False
+        return self.is_current()
+
+    # -- what the graphs were built from -----------------------------------------------------------
 
     def is_current(self) -> bool:
         """Whether everything that the graphs were built from still is what it was."""
@@ -134,58 +189,28 @@ class Entry:
         return True
 
     def changed(self) -> str:
-        """What is not any more what it was, by its name."""
+        """The name of something that is not what it was when the graphs were built."""
         found = (guard.changed() for guard in self.guards if not guard.holds())
         return next(found, "something it reads has changed")
 
     def renew(self) -> None:
-        """Build anew what was built from something else; the reason is what has changed."""
+        """Let the graphs be built anew where something has changed that they were built from."""
         if not self.is_current():
-            self.reason = self.changed()
+            self.reasons.next = self.changed()
             self.reset()
 
-    def watch(self, outside: Snapshot) -> None:
-        """A graph was built from all this."""
+    def guard(self, outside: Snapshot) -> None:
+        """A graph was built from what this snapshot holds: from now on it must not change."""
         guard = outside.guard()
         if guard is not None and guard not in self.guards:
             self.guards = (*self.guards, guard)
 
-    def is_ready(self, prints: bool = False) -> bool:
-        """Whether a call is one run of the graph; `prints` says that it may have a ticket."""
-        if self.needed or self.calls_back or (self.prints and not prints):
-            return False
-        return self.is_current()
+    # -- what is found out while a graph is built --------------------------------------------------
 
     def settle(self) -> None:
-        """Say what a call has to do; after graphs were built, and when something is found out."""
-        self._is_plain = not (self.needed or self.calls_back or self.prints)
-        self._renew()
-
-    def is_readable(self) -> bool:
-        """Whether the leaves of such arguments are found without the walk."""
-        if self._read is None:
-            self._read = reader(self.key, self.places) or unreadable
-        return self._read is not unreadable
-
-    def read(self, args: tuple[Any, ...]) -> Found | None:
-        return None if self._read is None else self._read(args)
-
-    def take_over(self) -> None:
-        """Let calls like the last one go straight to the graph, if that is all they have to do."""
-        version = self._version
-        if self._runner is None:
-            made = runner(self.key, self.places, self.guards, self.run) if self._is_plain else None
-            if made is not None:
-                made.entry = self
-            self._runner = made or missed
-        self.owner.runner = self._runner
-        if self._version != version:  # meanwhile, in another thread
-            self._renew()
-
-    def _renew(self) -> None:
-        """A runner that was made of this is none any more; in this order, for other threads."""
-        self._version += 1
-        self._runner, self.owner.runner = None, missed
+        """Decide what a call has to do, after a graph was built or something was found out."""
+        self.shortcut.is_allowed = not (self.needed or self.calls_back or self.prints)
+        self.shortcut.drop()
 
     def ask_for_prints(self) -> None:
         """The graph that takes a ticket is the one to run."""
@@ -193,21 +218,17 @@ class Entry:
         self.settle()
 
     def reset(self) -> None:
+        """Forget the graphs; JAX builds them when they are next called."""
+
         def plain(*leaves: Any) -> Any:
             return self.owner.trace(self, leaves)
 
-        def printing_(ticket: Any, reached: Any, *leaves: Any) -> Any:
+        def with_ticket(ticket: Any, reached: Any, *leaves: Any) -> Any:
             return self.owner.trace(self, leaves, ticket, reached)
 
-        graphs: tuple[Any, ...] = plain, printing_
-        for graph in graphs:
-            functools.update_wrapper(graph, self.owner.function, updated=())
-            del graph.__wrapped__
         # in this order: another thread must not find the old graph without what it was built from
-        self.graph, self.printing_graph = plain, printing_
-        self.jitted, self.run = self.owner.jitted(plain, self.donated)
-        after_ticket = [n + TICKET for n in self.donated]
-        self.jitted_printing, self.run_printing = self.owner.jitted(printing_, after_ticket)
-        self._is_plain = False
+        self.plain = JittedGraph(self, plain, 0)
+        self.printing = JittedGraph(self, with_ticket, TICKET)
+        self.shortcut.is_allowed = False
         self.guards = ()
-        self._renew()
+        self.shortcut.drop()

@@ -8,12 +8,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from d2s import conversion
 from d2s.backends.lax.forms.dtypes import type_of
 from d2s.backends.lax.function.samples import LARGEST
-from d2s.backends.lax.output.printing import NeedsTicket
 from d2s.errors import boundary, wrong_option
 from d2s.options.specs import Spec, sizes_for
 from d2s.report import report
@@ -21,9 +19,7 @@ from d2s.runtime import record
 from d2s.runtime.watching import Watched, observed
 from d2s.static import StaticFunction, is_wrapper
 
-#: how many inputs of a graph that prints come before its leaves
-TICKET = 2
-#: stands for a named dimension of a specification where a number is needed
+#: the size that a named dimension of a specification has where somebody looks at a graph
 SIZE = 4
 
 
@@ -92,19 +88,19 @@ class Inspected(StaticFunction):
     def look(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any], use: Callable[..., Any]
     ) -> Any:
-        """What `use(entry, leaves)` says of the graph for these arguments."""
+        """What `use(graph, leaves)` says of the `JittedGraph` for these arguments."""
         raise NotImplementedError  # pragma: no cover - the engine knows its graphs
 
     @boundary
     def jaxpr(self, *args: Any, **kwargs: Any) -> Any:
         """The graph as JAX sees it."""
-        return self.look(args, kwargs, lambda entry, leaves: entry.jitted.trace(*leaves).jaxpr)
+        return self.look(args, kwargs, lambda graph, leaves: graph.jitted.trace(*leaves).jaxpr)
 
     @boundary
     def lower(self, *args: Any, **kwargs: Any) -> jax.stages.Lowered:
         """The graph as StableHLO: `jax.stages.Lowered`."""
         lowered: jax.stages.Lowered = self.look(
-            args, kwargs, lambda entry, leaves: entry.jitted.lower(*leaves)
+            args, kwargs, lambda graph, leaves: graph.jitted.lower(*leaves)
         )
         return lowered
 
@@ -188,30 +184,6 @@ class Inspected(StaticFunction):
         raise NotImplementedError  # pragma: no cover - the engine knows how
 
 
-class _Printing:
-    """The entry of a function that prints: its graph takes a ticket, and whether it is reached."""
-
-    skip = TICKET
-
-    def __init__(self, entry: Any) -> None:
-        self._entry, self.owner = entry, entry.owner
-        self.graph, self.jitted = entry.printing_graph, entry.jitted_printing
-        self.run = entry.run_printing
-
-    def replace(self, run: Callable[..., Any]) -> None:
-        self._entry.run_printing = run
-
-
-def looked(look: Callable[..., Any], entry: Any, leaves: Sequence[Any]) -> Any:
-    """Look at the graph of an entry; whether it prints may turn out while it is built."""
-    if not entry.prints:
-        try:
-            return look(entry, leaves)
-        except NeedsTicket:
-            entry.ask_for_prints()
-    return look(_Printing(entry), [np.int32(0), np.True_, *leaves])
-
-
 def structs(value: Any, sizes: Mapping[str, int] | None = None, default: int = SIZE) -> Any:
     """An argument with the specifications in it as JAX's own."""
     sizes = sizes_for(value, sizes or {}, (default, *range(1, LARGEST)))
@@ -233,13 +205,16 @@ def shown(leaves: Sequence[Any]) -> tuple[str, ...]:
     return tuple(str(type_of(leaf)) for leaf in leaves)
 
 
-def _compile(entry: Any, leaves: Sequence[Any]) -> jax.stages.Compiled:
-    compiled: jax.stages.Compiled = entry.jitted.lower(*leaves).compile()
+def _compile(graph: Any, leaves: Sequence[Any]) -> jax.stages.Compiled:
+    compiled: jax.stages.Compiled = graph.jitted.lower(*leaves).compile()
     weak = [type_of(leaf).weak for leaf in leaves]
-    otherwise = entry.run
+    otherwise = graph.run
 
     def run(*given: Any) -> Any:
-        """Executables take strong types for weak ones, whose results would be others."""
+        """Run what was compiled if the types are the same, weak ones included.
+
+        JAX's executables take a strong type for a weak one, and would give another type back.
+        """
         if [
             getattr(leaf, "weak_type", type(leaf) in (int, float, complex)) for leaf in given
         ] != weak:
@@ -249,24 +224,24 @@ def _compile(entry: Any, leaves: Sequence[Any]) -> jax.stages.Compiled:
         except TypeError:  # other shapes, or a transformation around
             return otherwise(*given)
 
-    entry.replace(run)
+    graph.replace(run)
     return compiled
 
 
-def _notes(entry: Any, leaves: Sequence[Any]) -> tuple[list[record.Note], tuple[str, ...]]:
+def _notes(graph: Any, leaves: Sequence[Any]) -> tuple[list[record.Note], tuple[str, ...]]:
     with record.recorded() as notes:
-        # a new function each time: JAX remembers what it has traced
-        jax.make_jaxpr(lambda *inputs: entry.graph(*inputs))(*leaves)
-    return notes, shown(leaves[entry.skip :])
+        # a new function each time: JAX would not trace one again that it has traced before
+        jax.make_jaxpr(lambda *inputs: graph.function(*inputs))(*leaves)
+    return notes, shown(leaves[graph.skip :])
 
 
-def _backward(entry: Any, leaves: Sequence[Any]) -> Any:
+def _backward(graph: Any, leaves: Sequence[Any]) -> Any:
     wanted = [
         n for n, leaf in enumerate(leaves) if jnp.issubdtype(type_of(leaf).dtype, jnp.inexact)
     ]
     if not wanted:
         raise wrong_option(
-            f"no argument of {entry.owner.function.__qualname__} is a float",
+            f"no argument of {graph.entry.owner.function.__qualname__} is a float",
             "floating-point arguments, which have gradients",
         )
 
@@ -274,11 +249,11 @@ def _backward(entry: Any, leaves: Sequence[Any]) -> Any:
         given = list(leaves)
         for n, value in zip(wanted, inputs, strict=True):
             given[n] = value
-        outs = jax.tree_util.tree_leaves(entry.graph(*given))
+        outs = jax.tree_util.tree_leaves(graph.function(*given))
         return [out for out in outs if jnp.issubdtype(out.dtype, jnp.inexact)]
 
     inputs = [leaves[n] for n in wanted]
     both = jax.make_jaxpr(lambda *given: jax.vjp(forward, *given), return_shape=True)
-    with record.recorded():  # a look is no graph of the function
+    with record.recorded():  # the graph is only looked at: it is not counted as one that was built
         outs, pull = both(*inputs)[1]
     return jax.make_jaxpr(lambda back, cotangents: back(cotangents))(pull, outs)

@@ -1,8 +1,24 @@
-"""A reader: the walk of `state` for one key, written out as Python code.
+"""Readers and runners: the walk over the arguments of a call, written out as Python code for a key.
 
 The key of a graph says exactly where its leaves are. Code that goes there, and looks on its way
 that everything else is as it was, takes a fraction of the time of the walk that finds the key. It
-gives None when something is different; then the walk decides.
+gives None when something is different; then the walk decides. For `f(m, x)`, where `m` is an object
+with an array `w` and the number 3 in `n`, the reader is
+
+    def made(args):
+     if len(args) != 2: return None
+     (v1, v2, ) = args
+     if not (type(v1) is c1): return None                   # c1 is the class of m
+     v3 = v1.__dict__
+     if not (tuple(v3) == c2): return None                  # c2 is ("w", "n")
+     v4 = v3['w']
+     if not (type(v4) is A ...): return None                # a leaf
+     v5 = v3['n']
+     if not (type(v5) is c3 and v5 == c4): return None      # the number 3
+     if not (type(v2) is A): return None                    # a leaf
+     return (v4, v2, ), (v1, )                              # leaves, owners
+
+A runner asks the guards as well and calls the graph with the leaves, all in one function.
 """
 
 from __future__ import annotations
@@ -37,16 +53,16 @@ from d2s.backends.lax.objects.refs import RefCopy
 from d2s.backends.lax.objects.slots import EMPTY, OuterSlot, slot_names
 from d2s.static import METHODS, StaticFunction
 
-#: the leaves of a call, and the objects that they are in
+#: the leaves of a call, and its owners: the mutable objects that they were found in
 Found = tuple[tuple[Any, ...], tuple[Any, ...]]
 Read = Callable[[tuple[Any, ...]], Found | None]
 
-#: beyond so many tokens the code would take longer to compile than it saves
+#: for a key of more tokens the code would take longer to compile than it saves
 _LONG = 5000
 _NUMBERS = (int, float, complex)
 
 
-#: what a runner gives when something is different
+#: what a runner gives for a call that has another key
 MISS = object()
 
 
@@ -115,10 +131,12 @@ def _made(lines: list[str], space: dict[str, Any]) -> Any:
 
 
 class _NotWorthIt(Exception):
-    pass
+    """The key has a part for which straight code would be as slow as the walk."""
 
 
 class _Writer:
+    """Writes the lines of a reader, token after token; the walk met the values in this order."""
+
     def __init__(self, key: tuple[Any, ...], miss: str) -> None:
         self._tokens: Iterator[Any] = iter(key)
         self._miss = miss
@@ -126,7 +144,7 @@ class _Writer:
         self.constants |= {"is_number": _is_number, "is_unchanged": is_unchanged}
         self.constants |= {"left": LEFT, "not_left": lambda value: left_kind(value) is None}
         self.constants["narrowed"] = narrowed
-        #: the names of the arguments, and what goes on from there
+        #: the names of the variables that hold the arguments, the leaves and the owners
         self.parameters: list[str] = []
         self.lines: list[str] = []
         self.leaves: list[str] = []
@@ -134,7 +152,7 @@ class _Writer:
         self._changing: list[str] = []
         self._distinct: list[str] = []
         self._count = 0
-        #: what is read comes from an argument by way of containers alone
+        #: whether the value that is read comes from an argument, and not from a slot outside
         self._given = False
 
     def write(self, places: tuple[OuterSlot, ...]) -> None:

@@ -1,4 +1,11 @@
-"""Why a graph was built: what is other than it was, by the name that the user knows it by."""
+"""Why a graph was built: what differs from the earlier calls, by the name that the user knows.
+
+The tokens of a key get names in the order of the walk, and two keys are compared name by name:
+
+    f(x, 3)    {"": (x, n), "x": array, "n": the number 3}
+    f(x, 4)    {"": (x, n), "x": array, "n": the number 4}
+               another static value: n: 3 became 4
+"""
 
 from __future__ import annotations
 
@@ -17,8 +24,9 @@ from d2s.backends.lax.objects.keys import ChangingNumber, Itself, Node, Pairs, S
 from d2s.backends.lax.objects.nnx import is_mark
 from d2s.static import METHODS, StaticFunction
 
-#: the parts of a key by the names of what they stand for; under no name, the arguments of the call
+#: the tokens of a key by the names of what they stand for
 Labels = dict[str, Any]
+#: the entry of `Labels` that has the names of the arguments of the call
 _CALL = ""
 
 
@@ -47,6 +55,33 @@ def labels(
     return found
 
 
+class BuildReasons:
+    """Why the next graph of an entry is built."""
+
+    def __init__(self, first: str, parts: Labels) -> None:
+        #: the reason for the next graph; empty when only the types of the leaves are others
+        self.next = first
+        #: the parts of the key by name, and the names of the leaves
+        self.labels = parts
+        self._leaves = leaf_names(parts)
+        #: the types of the inputs of the last graph
+        self._inputs: tuple[str, ...] = ()
+
+    def take(self, inputs: tuple[str, ...]) -> str:
+        """The reason for a graph with inputs of these types, which was built just now."""
+        reason = self.next or other_types(self._inputs, inputs, self._leaves)
+        self.next, self._inputs = "", inputs
+        return reason
+
+    def by_value(self, fixed: Mapping[int, Any]) -> BuildReasons:
+        """The reasons of an entry that has the leaves at these positions as constants."""
+        needed = f"the value of a Python number is needed: {', '.join(map(repr, fixed.values()))}"
+        made = BuildReasons("; ".join(filter(None, (self.next, needed))), self.labels)
+        made._leaves = [name for n, name in enumerate(self._leaves) if n not in fixed]
+        self.next = ""
+        return made
+
+
 def leaf_names(found: Labels) -> list[str]:
     """The names of the leaves of a call, in their order: numbers that change come last."""
     leaves = [name for name, token in found.items() if isinstance(token, type)]
@@ -65,7 +100,7 @@ def _label(name: str, tokens: Iterator[Any], found: Labels) -> None:
 
 
 def _parts(node: Node) -> Iterable[str]:
-    """How the parts of an object are reached, in the order of the walk (see `state`)."""
+    """How the parts of an object are reached, in the order of the walk (`objects/flatten.py`)."""
     kind, names = node.kind, node.names
     if kind in METHODS:
         return [".__self__"]
@@ -114,7 +149,7 @@ def _positional(function: Callable[..., Any], count: int) -> list[str]:
 def argument_with(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], part: Any
 ) -> str:
-    """The argument that is something, or has it in it, for a message."""
+    """The name of the argument that is `part`, or that has it in it, for a message."""
     named = dict(zip(_positional(function, len(args)), args, strict=True)) | kwargs
     for name, value in named.items():
         if any(leaf is part for leaf in leaves(value)):
@@ -179,7 +214,7 @@ def _token(token: Any) -> str:
 
 
 def _array(token: Any) -> str:
-    """The kinds of arrays; a tracer of JAX's and a scalar of NumPy's are one kind."""
+    """The kind of an array; a tracer of JAX's and a scalar of NumPy's are one kind."""
     known: Mapping[Any, str] = {ARRAY: "a JAX array", np.ndarray: "a NumPy array"}
     is_leaf = isinstance(token, type)
     return known.get(token, "a traced array or a scalar") if is_leaf else "another object"

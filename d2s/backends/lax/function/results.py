@@ -1,7 +1,17 @@
 """What a call hands out: its value, and what it leaves changed in the objects it was given.
 
 Both are made from the outputs of the graph on every call. An object that was there before is that
-very object again; one that the function made is made anew each time.
+very object again; one that the function made is made anew each time. For
+
+    def f(m, x):
+        m.n = m.n + 1
+        return {"y": m.w * x, "m": m}
+
+the outputs are [m.w * x, m.n + 1]; the value is built by
+
+    lambda call: {"y": call.outs[0], "m": call.owners[0]}
+
+and the one `Write` stores `call.outs[1]` in the attribute `n` of `call.owners[0]`.
 """
 
 from __future__ import annotations
@@ -40,12 +50,12 @@ from d2s.backends.lax.trace.snapshot import Snapshot
 from d2s.errors import Site, StagingError
 from d2s.static import method
 
-#: values that no graph can choose between
+#: codes of the errors about two values that no graph can choose between
 _DIFFERENT = ("D2S010", "D2S012", "D2S013")
 
 
 class Call:
-    """One call that ended: outputs of the graph, the objects it was given, those made for it."""
+    """A call whose graph has run: its outputs, the objects it was given, those made for it."""
 
     __slots__ = ("made", "outs", "owners")
 
@@ -54,6 +64,7 @@ class Call:
         self.made: dict[int, Any] = {}
 
 
+#: makes a value of one call
 Build = Callable[[Call], Any]
 
 
@@ -73,11 +84,11 @@ class Results:
         self._function = function
         self._copies, self._outside = copies, outside
         self._known: dict[int, tuple[Any, Build]] = {}
-        #: what leaves the call in the place of others, by the identity of its copy, and those
+        #: the objects that one made in the graph may stand for, by its identity: see `chosen`
         self._choices: dict[int, list[Build]] = {}
 
     def note_choices(self, choices: list[tuple[list[Any], list[Any]]]) -> None:
-        """Let calls tell of the objects that they leave in the place of others."""
+        """Let calls tell `chosen` of the objects that they make in the place of others."""
         sources: dict[int, list[Any]] = {}
         for made, replaced in choices:
             # what was made of others stands for those that they stand for
@@ -90,6 +101,7 @@ class Results:
                 self._choices[identity] = [build for build in builds.values() if build is not None]
 
     def _leaves_too(self, value: Any) -> Build | None:
+        """How to find an object that a call was given or has made; None if nobody gets it."""
         number = self._copies.number(value)
         if number is not None:
             return lambda call: call.owners[number]
@@ -97,7 +109,7 @@ class Results:
         return None if known is None else known[1]
 
     def returned(self, value: Any) -> Build:
-        """How to make what the function returns: a number by itself is an array for the caller."""
+        """How to make what the function returns: a number by itself comes back as an array."""
         if isinstance(value, jax.core.Tracer) and self._copies.number(value) is None:
             self.outs.append(value)
             return only_leaf
@@ -131,6 +143,7 @@ class Results:
         return (lambda call: call.outs[position]) if position else only_leaf
 
     def _fresh(self, value: Any) -> Build:
+        """How to make an object again that the function has made."""
         kind: Any = type(value)
         if is_mark(kind):
             return lambda call: kind()
@@ -177,6 +190,7 @@ class Results:
         return build
 
     def _filler(self, value: Any) -> Any:
+        """Gives, for a mutable object, how to make it empty and how to fill it."""
         kind = type(value)
         if kind in (list, deque):
             return self._items
@@ -229,6 +243,7 @@ class Results:
     # -- changes ----------------------------------------------------------------------------------
 
     def writes(self, scope: Scope) -> list[Write]:
+        """What every call does to the objects and names that the function has changed."""
         found = [self._write(change, scope) for change in self._copies.changes()]
         for write in found:
             write.function = self._function
@@ -274,7 +289,7 @@ class Results:
         return Write(change.target, entries, gone, None)
 
     def _fit(self, copy: Any, name: Any, build: Build) -> Build:
-        """How to make what an attribute holds, which may have to be a Python number for good."""
+        """How to make what an attribute holds; one that is a constant to Flax gets no array."""
         if not is_constant(copy, name):
             return build
         now = getattr_raw(copy, name)
@@ -291,7 +306,7 @@ class Results:
         return _number(build) if traced and now is traced[0] else build
 
     def _resized(self, change: Change) -> Write:
-        """A list of another length: what stands where it stood stays."""
+        """A list of another length: the items before the first that differs stay."""
         pairs = zip(change.before, change.after, strict=False)
         kept = next((n for n, (a, b) in enumerate(pairs) if a is not b), None)
         if kept is None:
@@ -300,7 +315,10 @@ class Results:
         return Write(change.target, [], [], (kept, parts))
 
     def _entry(self, slot: Slot, was_there: bool, now: Any, scope: Scope) -> tuple[Build, Any]:
-        """The value of an entry when the call ended, well or not; and whether it is there then."""
+        """How to make what a slot holds when the call has ended, also where that has failed.
+
+        And, if the slot may be empty then, the output that says whether it holds something.
+        """
         if not scope.at_failures:
             return self.of(now) if now is not EMPTY else _nothing, None
         there: Any = now is not EMPTY
@@ -312,7 +330,10 @@ class Results:
         return self._at_the_end(slot, now, scope) if now is not EMPTY else _nothing, flag
 
     def _at_the_end(self, slot: Slot, now: Any, scope: Scope) -> Build:
-        """What a place holds when the call ended: chosen in the graph, or else by who called it."""
+        """What a slot holds when the call has ended, which depends on where it has failed.
+
+        The graph chooses between the values; where it cannot, the call does it on the host.
+        """
         try:
             return self.of(at_failure(scope, slot, now))
         except StagingError as error:
@@ -351,19 +372,26 @@ class Results:
 
 @dataclass
 class Write:
-    """A change of one object or name, done again on every call."""
+    """A change of one object or one slot outside, which every call does."""
 
     target: int | OuterSlot
-    #: key, how to make the value, whether it is there (an output, when that depends on a failure)
+    #: of each slot that changes the key, how to make its value, and, where that depends on a
+    #: failure, the output that says whether it holds one
     entries: list[tuple[Any, Build, Build | None]]
+    #: the keys that are deleted
     gone: list[Any]
-    #: from where on, and how to make what comes there; or pairs of a dict; or the new contents
+    #: other contents in place of entries: for a list of another length the first position that
+    #: changes and how to make the items from there on, for a set or a dict the makers of all pairs,
+    #: for a NumPy array its values
     refill: Any
     #: whose code does it, for errors
     function: Any = None
 
     def prepare(self, call: Call) -> Callable[[], None]:
-        """Make the new values; what is returned then stores them."""
+        """Make the new values; what this returns stores them.
+
+        All values of a call are made before any is stored, or one could be made of another.
+        """
         values = [
             (key, self._outside(build(call), key))
             for key, build, flag in self.entries
@@ -398,7 +426,7 @@ class Write:
 
 
 def outside(value: Any, label: str = "an object", site: Site | None = None) -> Any:
-    """A value that may be stored for good: none that belongs to somebody's graph."""
+    """The value itself, unless it belongs to a graph: objects outlive that, and may not hold it."""
     if isinstance(value, jax.core.Tracer):
         known = value.to_concrete_value()
         if known is None:
@@ -464,6 +492,8 @@ def _replace(owner: Any, contents: Any) -> None:
 
 
 def _number(build: Build) -> Build:
+    """Makes a Python number where there would be an array without dimensions."""
+
     def made(call: Call) -> Any:
         value = outside(build(call))
         return value.item() if isinstance(value, jax.Array) and not value.shape else value

@@ -1,4 +1,10 @@
-"""Arguments made up from specifications: one example, or many different ones."""
+"""Arguments made up from specifications: one example, or many different ones.
+
+`d2s verify` runs a function plain and static on such arguments, and the commands that show a graph
+need one example:
+
+    "f32[b, 3]"   ->   f32[3, 3], f32[1, 3], f32[2, 3], ... with other numbers each time
+"""
 
 from __future__ import annotations
 
@@ -10,9 +16,9 @@ import numpy as np
 
 from d2s.options.specs import Spec, sizes_for
 
-#: sizes that named dimensions take in turn
+#: the sizes that a named dimension has in one run after the other
 _SIZES = (3, 1, 2, 5, 4)
-#: where the search for sizes that keep to constraints ends
+#: the search for sizes that keep to the constraints stops below this one
 LARGEST = 129
 
 

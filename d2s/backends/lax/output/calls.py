@@ -13,31 +13,26 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from d2s.backends.lax.output.building import NeedsTicket, all_always, chain
+from d2s.backends.lax.output.building import all_always, chain
 from d2s.backends.lax.output.host import CLOSE, OPEN, Log, logs, tickets
 from d2s.backends.lax.output.operation import tell
 from d2s.backends.lax.private import DynamicJaxprTrace
 
 
-def run(entry: Any, inputs: Any) -> Any:
-    """Run the graph of a static function, and write what it printed."""
-    if not entry.prints:
-        try:
-            return entry.run(*inputs)
-        except NeedsTicket:
-            entry.ask_for_prints()
+def run_with_ticket(entry: Any, inputs: Any) -> Any:
+    """Run the graph of a static function that prints, and write what it printed."""
     if any(isinstance(trace, DynamicJaxprTrace) for trace in chain()):
         # Somebody else's graph is being built: the ticket is made when that graph runs. It depends
         # on the arguments, because JAX would take what depends on nothing out of a loop.
         seed = jnp.where(all_always(inputs), jnp.int32(0), jnp.int32(1))
         (ticket,) = tell.bind(seed, host=OPEN, lanes=())
-        result = entry.run_printing(ticket, np.True_, *inputs)
+        result = entry.printing.run(ticket, np.True_, *inputs)
         tell.bind(ticket, host=CLOSE, lanes=())
         return result
     ticket = next(tickets)
     log = logs[ticket] = Log(entry)
     try:
-        result = entry.run_printing(np.int32(ticket), np.True_, *inputs)
+        result = entry.printing.run(np.int32(ticket), np.True_, *inputs)
         jax.effects_barrier()
         if not _is_to_be_repeated(result):
             log.close()

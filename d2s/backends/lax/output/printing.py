@@ -16,7 +16,7 @@ from d2s.backends.lax.output.building import dropped as dropped
 from d2s.backends.lax.output.building import into as into
 from d2s.backends.lax.output.building import only_if as only_if
 from d2s.backends.lax.output.building import separated as separated
-from d2s.backends.lax.output.calls import run as run
+from d2s.backends.lax.output.calls import run_with_ticket as run_with_ticket
 from d2s.backends.lax.output.operation import prints as prints
 from d2s.backends.lax.output.statement import print_ as print_
 from d2s.backends.lax.output.unseen import refused as refused

@@ -1,4 +1,12 @@
-"""The arguments of a loaded function: taken apart as they were when it was saved."""
+"""The arguments of a loaded function: taken apart as they were when it was saved.
+
+The manifest describes each argument by a tree whose leaves are inputs of the graph:
+
+    f({"a": x, "mode": "sum"})    ["dict", 0, "dict", [["a", ["leaf", 0]],
+                                                       ["mode", ["constant", "sum"]]]]
+
+The number after the kind is that of the object among those that the call may change.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +42,7 @@ class Arguments:
     """Finds the leaves of a graph in the arguments of a call."""
 
     def __init__(self, tree: Json) -> None:
-        #: of each input of the graph its name, or None for state
+        #: for each input of the graph the label of the argument it comes from, or None for state
         self.order = [str(e[1]) if e[0] == "given" else None for e in tree["inputs"]]
         self._leaves = [ExpectedLeaf(*entry[1:]) for entry in tree["inputs"] if entry[0] == "given"]
         #: named dimensions: the leaf and the axis that tell their sizes
@@ -44,7 +52,7 @@ class Arguments:
             for axis, size in enumerate(leaf.spec.shape)
             if isinstance(size, str)
         }
-        #: numbers of the lists, dicts and objects among them
+        #: the numbers of the lists, dicts and objects among the arguments
         self.owners: set[int] = set()
         self._slots = [(str(name), part, inner) for name, part, inner in tree["arguments"]]
         for _, _, inner in self._slots:
@@ -59,7 +67,7 @@ class Arguments:
                 for name, kind, given, default in tree["parameters"]
             ]
         )
-        #: nothing but arrays by position: most calls look like that
+        #: whether all arguments are arrays by position: most calls look like that, and are faster
         self._is_simple = (
             [inner for _, _, inner in self._slots]
             == [["leaf", n] for n in range(len(self._leaves))]
@@ -69,7 +77,7 @@ class Arguments:
         )
 
     def _check(self, tree: Json) -> None:
-        """Raises where a description is none."""
+        """Raise an exception where the tree of an argument is none, and note its objects."""
         kind = tree[0]
         if kind in ("list", "record", "dict"):
             self.owners.add(int(tree[1]))
@@ -151,7 +159,7 @@ class Arguments:
 
 
 def _default(kind: int, given: bool, default: Json) -> Any:
-    """The default of a parameter: its own where it has a specification, else nothing to change."""
+    """The default of a parameter, or a mark for one that was left at its default in the file."""
     if kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
         return inspect.Parameter.empty
     if not given:
@@ -216,6 +224,8 @@ _KINDS: dict[type, Any] = {
 
 
 class _Taken:
+    """Takes the arguments of one call apart, along their trees."""
+
     def __init__(self, leaves: list[ExpectedLeaf]) -> None:
         self._known = leaves
         self.leaves: list[Any] = [None] * len(leaves)

@@ -57,13 +57,13 @@ def _class(kind: type[BaseException]) -> Json:
     bases = [
         base.__name__
         for base in kind.__mro__
-        if base.__module__ == "builtins" and base is not object
+        if vars(builtins).get(base.__name__) is base and base is not object
     ]
     return [kind.__module__, kind.__qualname__, bases]
 
 
 def _site(site: Site) -> Json:
-    """The place without the folder: that is of the machine where the file was made."""
+    """A line of the user's source; the folder of the file is one of another machine."""
     name = os.path.basename(site.filename)
     return [name, site.line, site.function, site.column, site.end_column]
 
@@ -80,7 +80,7 @@ def _described(value: Any) -> Json:
             return ["shown", _described(part.text), _described(part.own), part.is_formatted]
         return None
 
-    # the rest as it shows itself: that is what a message needs of it
+    # of any other value a message needs nothing but its texts
     return described(value, special, attributes, lambda part: special(Shown(str(part), repr(part))))
 
 
@@ -111,7 +111,7 @@ def _loaded(tree: Json) -> Failure:
 
 
 def _place(name: Any, line: Any, function: Any, column: Any, end: Any) -> Site:
-    """A place in a source: what Python takes for one."""
+    """A line of the user's source, if Python can show such a one in a traceback."""
     numbers = [int(n) for n in (line, column, end)]
     if not all(-1 <= n < 1 << 24 for n in numbers) or "\0" in str(name) + str(function):
         raise ValueError("a line that there is not")
@@ -119,6 +119,7 @@ def _place(name: Any, line: Any, function: Any, column: Any, end: Any) -> Site:
 
 
 def _linked(tree: Json) -> Any:
+    """A cause or a context: another failure of the graph, or an exception that was there before."""
     if tree is None:
         return None
     return _loaded(tree) if "site" in tree else _raised(_kind(*tree["class"]), _value(tree["args"]))

@@ -1,4 +1,21 @@
-"""A static function, or the methods of an object, as the parts of a file."""
+"""A static function, or the methods of an object, as the parts of a file.
+
+    class Counter:
+        def __init__(self): self.total = jnp.float32(0)
+        def step(self, x): self.total = self.total + x.sum(); return self.total
+
+    d2s.save(Counter(), "counter.d2s", methods={"step": ["f32[b]"]})
+
+becomes a graph for `step` and a description (the manifest, JSON) of how to call it:
+
+    inputs   [state "total", given "x": f32[b]]      where each input of the graph comes from
+    result   ["out", 0]                              how to make the result from the outputs
+    writes   [["total", ["out", 1]]]                 what a call leaves in the state
+    state    {"total": 0.0}                          in a part of its own
+
+All methods share one state. A method may leave another type in it than another method takes, so
+the graphs are built until they agree (`_settle`).
+"""
 
 from __future__ import annotations
 
@@ -38,7 +55,7 @@ from d2s.static import StaticFunction
 from d2s.version import __version__
 
 logger = logging.getLogger("d2s")
-#: constants of a graph from this size in bytes on are beside it, not in it
+#: constants of a graph that have at least this many bytes are in a part of their own
 _LARGE = 1 << 20
 #: how often the methods may be traced again because one changes what another reads
 _ROUNDS = 16
@@ -55,15 +72,17 @@ class Given:
 
 @dataclass
 class _Method:
+    """One function of the file, while its graph is being settled."""
+
     name: str
     exporter: Exporter
-    #: of each argument the parameter it is for, and its place in one that takes several
+    #: of each argument the parameter it is for, and its position or name in `*args` or `**kwargs`
     slots: list[tuple[str, int | str | None]]
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     graph: TracedGraph | None = None
     changes: Changes | None = None
-    #: the types of its result
+    #: the types of the arrays in its result
     kinds: list[Any] | None = None
 
 
@@ -111,6 +130,7 @@ def parts_of(
 
 
 def _say_what_is_left_out(method: _Method) -> None:
+    """Warn of what a saved function does not do, though the static one does."""
     for site in method.graph.prints if method.graph is not None else ():
         place = os.path.basename(site.filename)
         logger.warning("%s, line %d: print is left out of the saved function", place, site.line)
@@ -191,7 +211,12 @@ def _in_order(
 
 
 def _settle(methods: Sequence[_Method], state: State) -> None:
-    """Build the graphs until what each of them leaves in the state is what all of them take."""
+    """Build the graphs until what each of them leaves in the state is what all of them take.
+
+    Invariant: the graphs that are there were all built for the present types of the state. A graph
+    that writes another type, or changes a number that is a constant of some graph, drops those
+    that this concerns, and they are built again.
+    """
     for _ in range(_ROUNDS):
         for method in methods:
             if method.graph is None:
@@ -229,7 +254,8 @@ def _adjust(method: _Method, methods: Sequence[_Method], state: State) -> bool:
             method.exporter.changing.add(position)
             again = True
     if again:
-        method.graph = method.kinds = None  # what was a number is an array now
+        # the number is an input now, so results made of it are arrays: other types than before
+        method.graph = method.kinds = None
         return True
     for name, new in method.changes.state.items():
         old = state.values[name]
@@ -262,6 +288,10 @@ def _exported(
     constants: dict[str, Any],
     platforms: Sequence[str],
 ) -> tuple[jax.export.Exported, Json]:
+    """The graph of a method for the platforms, and its description.
+
+    inputs of the graph = [large constants] [leaves]; the constants are added to those of the file.
+    """
     graph, changes = method.graph, method.changes
     assert graph is not None and changes is not None, "it was settled"
     consts = list(graph.jaxpr.consts)
@@ -319,7 +349,7 @@ def _serialized(exported: jax.export.Exported, vjp_order: int) -> bytes:
 def _tree(
     method: _Method, graph: TracedGraph, changes: Changes, state: State, constants: list[str]
 ) -> Json:
-    """What the loader needs to know of a graph."""
+    """What the loader needs to know of a graph: see the head of this module."""
     inputs: list[Json] = []
     leaves: dict[int, int] = {}
     every = [n for n in range(len(graph.walk.leaves)) if n not in graph.fixed]

@@ -14,6 +14,7 @@ from d2s.backends.lax.saving.tensors import WideTypes, unpacked
 from d2s.errors import Error
 from d2s.files.archive import Where, broken
 
+#: the exceptions that reading a manifest ends with if it does not describe the other parts
 _BROKEN = (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError)
 
 

@@ -13,7 +13,7 @@ from d2s.errors import Error
 class Differentiable(jax.export.Exported):
     """A graph out of a file; whoever wants a gradient that it was saved without is told."""
 
-    #: its name, how often it was differentiated to get this graph
+    #: the name of the function, and how often it was differentiated to get this graph
     label: str
     times: int
 

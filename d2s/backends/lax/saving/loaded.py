@@ -1,4 +1,13 @@
-"""Saved functions again: graphs with their state, callable without the code that made them."""
+"""Saved functions again: graphs with their state, callable without the code that made them.
+
+A call of a loaded method goes
+
+    arguments  ->  leaves (arguments.py)  +  state  ->  the graph  ->  outputs
+               ->  new state, changed arguments, the exception or the result (outcomes.py)
+
+with what the manifest says of the method. A file may have been altered, so whatever goes wrong by
+following it is an error about the file (`_believed`).
+"""
 
 from __future__ import annotations
 
@@ -27,7 +36,7 @@ from d2s.backends.lax.saving.outcomes import Ended
 from d2s.errors import Error, hide_own_frames
 from d2s.files.trees import Json, made
 
-#: what a description that describes something else ends with
+#: the exceptions that following a description ends with if it does not describe this graph
 _BROKEN = (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError)
 
 
@@ -108,20 +117,20 @@ class Loaded:
         return f"<loaded {', '.join(map(repr, self._methods.by_name.values()))}>"
 
 
-# seen from outside it is no part of d2s's own machinery: static functions that call it take its
-# state as an input, and what it changes as an output
+# A loaded function is an object like the user's own, and no part of d2s's machinery: a static
+# function that calls it takes its state as an input, and leaves what it changes as an output.
 Loaded.__module__ = "d2s"
 
 
 class Methods:
-    """What does not change: the graphs of a file."""
+    """The graphs of a file, which do not change: only the state of a loaded function does."""
 
     def __init__(self, manifest: dict[str, Any], by_name: dict[str, Method]) -> None:
         self.manifest, self.by_name = manifest, by_name
 
 
 class Method:
-    """One graph of a file."""
+    """One graph of a file, and how to call it."""
 
     def __init__(
         self,
@@ -152,7 +161,7 @@ class Method:
             name: _Held(name, str(kind.dtype), list(map(str, kind.shape)), None)
             for name, kind in zip(self._reads, kinds, strict=True)
         }
-        #: all that is in the state, which other methods may read
+        #: the names of everything in the state, also of what only other methods read
         self._known = known
         self._weak = [bool(weak) for _, _, weak in tree["outputs"]]
         if not {*self._reads, *(str(name) for name, _ in tree["writes"])} <= known:
@@ -209,7 +218,7 @@ class Method:
 
     @contextmanager
     def _believed(self) -> Iterator[None]:
-        """What is done here is as right as what the file says of itself."""
+        """What is done in here follows the description: where it fails, the file is broken."""
         try:
             yield
         except _BROKEN as error:
@@ -262,7 +271,7 @@ class Method:
         return outs
 
     def _held(self, state: Mapping[str, Any]) -> list[Any]:
-        """The state as the graph takes it."""
+        """The values of the state that the graph takes, in its order."""
         if len(state) != len(self._known) or not self._wanted.keys() <= state.keys():
             for name in [name for name in state if name not in self._known]:
                 close = difflib.get_close_matches(str(name), self._known, n=1)
@@ -298,7 +307,7 @@ class Method:
             failing.raise_at(error, failure.site)
 
     def _run(self, constants: list[Any], held: list[Any], leaves: list[Any]) -> list[Any]:
-        """Traced for each new type of arguments: there is the time to look at them."""
+        """Run the graph on arrays that fit. JAX calls this once for each type of the arguments."""
         self._refuse_platform()
         arguments, state = iter(leaves), iter(zip(self._reads, held, strict=True))
         inputs: list[Any] = []
@@ -321,7 +330,7 @@ class Method:
         ]
 
     def _refused_shape(self, error: BaseException) -> Error:
-        """jax has looked at the sizes of named dimensions."""
+        """The error about arguments whose sizes break the constraints of the file."""
         why = private.broken_constraint(error) or " ".join(str(error).split()).partition(". ")[0]
         known = ", ".join(("sizes from 1 on", *self.constraints))
         return Error(

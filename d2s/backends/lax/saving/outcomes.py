@@ -1,4 +1,12 @@
-"""What a call of a loaded function leaves: makers of leaves, new state, changed arguments."""
+"""What a call of a loaded function leaves: its result, new state, changed arguments.
+
+Descriptions of values (`files/trees.py`) have leaves of three kinds here, and each becomes a
+function that gets the call that has ended:
+
+    ["out", 0]         an output of the graph
+    ["given", 1]       an object that the call was given, itself
+    ["size", "2*b"]    a number computed from the named dimensions of the arguments
+"""
 
 from __future__ import annotations
 
@@ -11,14 +19,15 @@ import numpy as np
 
 from d2s.backends.lax.forms.dtypes import Type, cast, is_symbolic
 from d2s.backends.lax.function.results import outside
+from d2s.backends.lax.private import names_in, size_for
 from d2s.files.trees import Json, made
 
-#: letters of what is computed from named dimensions
+#: the greatest length of a text that describes a size: JAX takes its time to read long ones
 _LONGEST = 10_000
 
 
 class Ended(NamedTuple):
-    """A call that ended; what is made of it gets this."""
+    """A call whose graph has run."""
 
     #: the outputs of the graph
     outs: list[Any]
@@ -31,7 +40,7 @@ class Ended(NamedTuple):
 def leaves(
     count: int, owners: set[int], names: set[str]
 ) -> dict[str, Callable[..., Callable[[Ended], Any]]]:
-    """The makers of outputs, of which there are so many, of objects given, and of named sizes."""
+    """The makers of the three kinds of leaves, for a graph with so many outputs."""
 
     def out(position: int) -> Any:
         if not 0 <= position < count:
@@ -48,11 +57,11 @@ def leaves(
         if len(text) > _LONGEST:
             raise ValueError("a named dimension that is none")
         (expression,) = jax.export.symbolic_shape(text)
-        if not is_symbolic(expression) or not {*expression._get_vars()} <= names:
+        if not is_symbolic(expression) or not names_in(expression) <= names:
             raise ValueError("a named dimension that is not there")
 
         def value(call: Ended) -> Any:
-            found = expression._evaluate(dict(call.sizes))
+            found = size_for(expression, call.sizes)
             return found if is_symbolic(found) else int(found)
 
         return value

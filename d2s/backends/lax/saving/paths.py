@@ -1,8 +1,10 @@
 """Where the leaves of a graph are: the key of a graph, read again with names.
 
-A key is a flat tuple of tokens; this walks over it as `copies` does, but what it makes are places.
-Each leaf belongs to a *holder*, the mutable object that it would be written into, and has a path
-for people.
+A key is a flat tuple of tokens; this walks over it as `function/copy_maker.py` does, but what it
+makes are the paths of slots. Each leaf belongs to a *holder*, the mutable object that it would be
+written into, and has a label for people:
+
+    f({"a": [x]})    the leaf x: holder = the list, inside = (0,), label = "arg.a.0"
 """
 
 from __future__ import annotations
@@ -33,12 +35,13 @@ from d2s.static import StaticFunction
 
 @dataclass(frozen=True)
 class SlotPath:
-    """A place: under which root, in which mutable object, and the way there for people."""
+    """A slot: under which root of the key, in which mutable object, and the way for people."""
 
+    #: a pair of the kind of root and its position or name, for example ("argument", 0)
     root: Any
     #: number of the mutable object among the owners; None in a root that is no such object
     holder: int | None
-    #: the way from there
+    #: the way from the holder to the slot
     inside: tuple[Any, ...]
     label: str
 
@@ -55,19 +58,19 @@ def _joined(label: str, key: Any) -> str:
 
 @dataclass
 class LeafPaths:
-    """The places of all leaves, owners and numbers of a key."""
+    """Where all leaves, owners and numbers of a key were found."""
 
     leaves: list[SlotPath] = field(default_factory=list)
     changing: list[SlotPath] = field(default_factory=list)
     owners: list[SlotPath] = field(default_factory=list)
     #: Python numbers that are constants, by their positions in the key
     numbers: dict[int, SlotPath] = field(default_factory=dict)
-    #: the description of each root, for matching arguments
+    #: the description of each root, by which a loaded function takes its arguments apart
     trees: list[Json] = field(default_factory=list)
 
 
 def walk(key: tuple[Any, ...], owners: Sequence[Any], roots: Sequence[SlotPath]) -> LeafPaths:
-    """Read a key; `roots` are the places of its parts after arguments and keywords were opened."""
+    """Read a key; `roots` are the slots of the arguments, of the keywords and of names outside."""
     reader = _Reader(key, owners)
     reader.run(roots)
     found = reader.found
@@ -93,13 +96,15 @@ def changed(tree: Json, change: Callable[[Json], Json]) -> Json:
 
 
 class _Reader:
+    """Walks over a key, token after token."""
+
     def __init__(self, key: tuple[Any, ...], owners: Sequence[Any]) -> None:
         self._tokens: Iterator[tuple[int, Any]] = iter(enumerate(key))
         self._owners = owners
         self.found = LeafPaths()
 
     def run(self, roots: Sequence[SlotPath]) -> None:
-        """The arguments, the names and the values of keywords, then the places outside."""
+        """The arguments, the names and the values of keywords, then the slots outside."""
         places = iter(roots)
         for kind in ("arguments", "names", "values"):
             _, token = next(self._tokens)

@@ -1,4 +1,10 @@
-"""Named dimensions in a graph: one symbol of jax's for each name, and what to say about them."""
+"""Named dimensions: one symbol of JAX's for each name in the specifications of a file.
+
+    d2s.save(f, path, "f32[b, 3]", "f32[b]")    both arguments get a shape with the same symbol `b`
+
+A program that needs to know more about `b` than its constraints say gets an error in our words
+(`explained`); which answers JAX's symbols give to the program is in `named_sizes`.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +56,7 @@ class Symbols:
         if isinstance(value, Spec):
             return self._struct(value)
         if value in _TYPES if isinstance(value, type) else False:
-            # its value must not matter; it is known by its identity
+            # its value must not matter, so the program must not need it: see `Exporter._by_value`
             loose.append(_example(value))
             return loose[-1]
         if isinstance(value, jax.Array | np.ndarray | np.generic):
@@ -100,7 +106,7 @@ class Symbols:
 
 
 def _example(kind: type) -> Any:
-    # not a small one: each example is an object of its own
+    # each example must be an object of its own, and Python has only one object for a small integer
     return kind(257.0) if kind is not int else int("257")
 
 
@@ -161,7 +167,7 @@ def _within(value: Any, seen: set[int]) -> Iterator[Spec]:
 
 
 def _refuse_text(text: str, owner: Any) -> None:
-    """It looks like an array, and would be a text."""
+    """Refuse a text that reads like a specification where it would be taken for a text."""
     try:
         spec(text)
     except Error:

@@ -14,7 +14,7 @@ from safetensors.numpy import save
 from d2s.backends.lax.forms.dtypes import Type, cast
 from d2s.files.trees import Json
 
-#: what safetensors calls the types that it has
+#: the names that safetensors has for the types that it knows
 _KNOWN = {
     "bool": "BOOL",
     "bfloat16": "BF16",

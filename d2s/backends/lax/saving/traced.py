@@ -1,4 +1,11 @@
-"""The graph of a static function for a file: what goes in, what comes out, what it writes."""
+"""The graph of a static function for a file: what goes in, what comes out, what it writes.
+
+It is built as for a call (`function/build.py`), on specifications in the place of arrays. The key
+of the call says where each leaf was found: a leaf under an argument is an input of every call of
+the saved function, any other belongs to the state and gets a name.
+
+    layer.forward(x)    leaves [layer.w, x]   ->   state "w", argument "x"
+"""
 
 from __future__ import annotations
 
@@ -13,10 +20,10 @@ import numpy as np
 
 from d2s.backends.lax.failures.failing import Failures
 from d2s.backends.lax.forms.dtypes import Type, cast
-from d2s.backends.lax.function.build import tracing
 from d2s.backends.lax.function.compiled import Compiled
-from d2s.backends.lax.function.entries import Result, ResultInfo
+from d2s.backends.lax.function.entries import JittedGraph, Result, ResultInfo
 from d2s.backends.lax.function.results import Build, Write, all_leaves, only_leaf
+from d2s.backends.lax.function.running import tracing
 from d2s.backends.lax.graph.sites import here
 from d2s.backends.lax.objects.keys import ChangingNumber, Number
 from d2s.backends.lax.objects.slots import OuterSlot
@@ -26,21 +33,21 @@ from d2s.errors import Site
 from d2s.files.trees import refusal
 from d2s.options.options import Options
 
-#: the roots of what a call gets; all others are state
+#: the kinds of roots under which a call brings its values; what is under other roots is state
 ARGUMENT, KEYWORD = "argument", "keyword"
 
-
+#: identifies a slot of the state: whoever holds it, by identity, and the way from there
 Location = tuple[Any, ...]
 
 
 def is_given(slot: SlotPath) -> bool:
-    """Whether a call brings what is there; everything else is state."""
+    """Whether every call brings the value of this slot; everything else is state."""
     return slot.root[0] in (ARGUMENT, KEYWORD)
 
 
 @dataclass
 class Locator:
-    """Tells places apart across the methods of one object: by who holds them."""
+    """Finds the location of a slot, which is the same for all methods of one object."""
 
     owners: Sequence[Any]
     places: Sequence[OuterSlot]
@@ -62,11 +69,11 @@ class State:
     def __init__(self) -> None:
         self.values: dict[str, Any] = {}
         self.names: dict[Location, str] = {}
-        #: Python numbers that some function changes, by their places
+        #: the locations of the Python numbers that some function changes
         self.changing: set[Location] = set()
 
     def value(self, at: Location, label: str, value: Any) -> Any:
-        """The value that belongs to a place, which gets a name."""
+        """The value of the state at a location, which gets a name when it is first met."""
         name = self.names.get(at)
         if name is None:
             label = label or "value"
@@ -83,7 +90,7 @@ class TracedGraph:
     jaxpr: Any
     #: the leaves in the order of the jaxpr: abstract ones for arguments, values for state
     leaves: list[Any]
-    #: the places of those leaves
+    #: where each of those leaves was found
     slots: list[SlotPath]
     #: numbers whose value turned out to be needed, which are constants of the graph
     fixed: dict[int, Any]
@@ -111,7 +118,7 @@ class Exporter(Compiled):
     def __init__(self, original: Any, options: Options, state: State) -> None:
         super().__init__(original, options)
         self.state = state
-        #: numbers that stand for any number of their type
+        #: examples of numbers that stand for any number of their type; known by identity
         self.loose: list[Any] = []
         #: numbers found in objects that are inputs, by their positions in the key
         self.changing: set[int] = set()
@@ -143,8 +150,8 @@ class Exporter(Compiled):
                 )
         return super()._by_value(entry, leaves, positions)
 
-    def _use(self, entry: Any, leaves: Sequence[Any]) -> TracedGraph:
-        entry = getattr(entry, "_entry", entry)  # nothing is printed
+    def _use(self, looked_at: JittedGraph, leaves: Sequence[Any]) -> TracedGraph:
+        entry = looked_at.entry
         owners = tracing.owners
         found = walk(entry.key, owners, self._roots(entry))
         order = entry.fill(tuple(_Position(n) for n in range(len(leaves))))
@@ -158,7 +165,7 @@ class Exporter(Compiled):
         seen: list[Any] = []
 
         def flat(*inputs: Any) -> Any:
-            result = entry.graph(*inputs)
+            result = looked_at.function(*inputs)
             seen.append(result)
             if type(result) is not Result:
                 return list(result) if type(result) is tuple else [result]
@@ -192,7 +199,7 @@ class Exporter(Compiled):
         )
 
     def _roots(self, entry: Any) -> list[SlotPath]:
-        """The places of arguments, keywords, and of names outside, in the order of the key."""
+        """The slots of arguments and keywords, then those outside, in the order of the key."""
         count, names = entry.key[0].names, len(self.bound)
         parameters = list(inspect.signature(self.function).parameters)
         roots: list[SlotPath] = []
@@ -218,7 +225,7 @@ class Exporter(Compiled):
 
 
 class _Position(int):
-    """Which leaf of the graph stands here."""
+    """Stands for an input of the graph, to see which leaves of the key are inputs."""
 
 
 def place_name(place: OuterSlot) -> str:
@@ -229,7 +236,7 @@ def place_name(place: OuterSlot) -> str:
 
 
 def refuse_callbacks(graph: TracedGraph, name: str) -> None:
-    """Nobody answers a callback where only the file is."""
+    """Refuse a graph that calls back to Python: where the file is loaded, nobody answers."""
     if graph.failures.calls_back:
         raise refusal(
             f"{name} may fail inside a jax transformation (jax.vmap, jax.lax.scan, ...), which "

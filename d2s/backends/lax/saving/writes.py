@@ -1,5 +1,10 @@
 """What a call changes, in terms of a file: state by name, and the arguments that it was given.
 
+The values of a call are built once (`function/results.py`), with numbers in the place of outputs
+and objects; where a number ends up tells what the loader has to put there.
+
+    self.total = <output 1>    OutputNumber(1) in the slot `total`   ->   writes "total": ["out", 1]
+
 State keeps its structure: a file holds one graph, which must be the right one for the next call,
 too. What has another structure after a call is refused.
 """
@@ -88,7 +93,7 @@ class Changes:
     # -- state ------------------------------------------------------------------------------------
 
     def _pair(self, old: Any, new: Any, at: Location, label: str) -> None:
-        """What was in a place beside what comes there."""
+        """Compare what a slot of the state holds with what a call leaves there."""
         name = self._state.names.get(at)
         if isinstance(new, OwnerNumber):
             if self._graph.owners[new] is not old:
@@ -122,7 +127,7 @@ class Changes:
             return
         if list(before) != list(after):
             raise self._refusal(f"{label} gets another size, or other contents")
-        # what is in something that cannot be changed is held by whoever holds that
+        # a tuple cannot be changed: whoever holds it holds what is in it
         held = at if isinstance(old, tuple) else (id(old),)
         for key in before:
             self._pair(before[key], after[key], (*held, key), f"{label}.{key}")
@@ -181,7 +186,7 @@ def _entry(owner: Any, key: Any) -> Any:
 
 
 def _parts(value: Any) -> dict[Any, Any] | None:
-    """What is in a container or an object, as the walk over state names it."""
+    """The parts of a container or an object, by the names that `paths` gives them."""
     if isinstance(value, tuple):
         return dict(zip(getattr(value, "_fields", range(len(value))), value, strict=True))
     if isinstance(value, list | deque):
@@ -207,7 +212,7 @@ def _is_equal(one: Any, other: Any) -> bool:
 
 
 def attributes(value: Any) -> dict[str, Any] | None:
-    """What is in an object that can be taken apart."""
+    """The attributes of an object that can be taken apart; None for any other value."""
     if not is_copied(type(value)):
         return None
     return {name: getattr_raw(value, name) for name in attribute_names(value)}
