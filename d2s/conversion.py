@@ -9,8 +9,7 @@ the defaults and the closure of the user's function::
                             converted(f)        the same, with the name and the attributes of f
                             source_of(f)        its text
 
-All code that d2s made is remembered with the function it is part of: who looks at frames asks here
-what they are, and never goes by their names.
+All code that d2s made is registered in `made_code`, with the function it is part of.
 """
 
 from __future__ import annotations
@@ -23,14 +22,19 @@ import inspect
 import logging
 import threading
 import types
-import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
-from d2s import pipeline
+from d2s import made_code, pipeline
 from d2s.errors import ConversionError, Error, Site
 from d2s.libraries import is_excluded, is_library_file
+from d2s.made_code import CodeRegistry
+from d2s.made_code import function_around as function_around
+from d2s.made_code import is_block as is_block
+from d2s.made_code import is_generated_name as is_generated_name
+from d2s.made_code import is_made_code as is_made_code
+from d2s.made_code import is_statement_block as is_statement_block
 from d2s.recursion import deep
 from d2s.source import emit
 from d2s.source.parser import Unit, parse, text_of
@@ -86,41 +90,10 @@ class Conversion:
             return emit.source(self.tree, self.unit)
 
 
-class _Registry:
-    """Objects by identity of a code object, dropped with it.
-
-    Python takes two code objects for equal where their lines and their code are, so they cannot be
-    keys themselves: the functions of two files would be confused.
-    """
-
-    def __init__(self) -> None:
-        self._entries: dict[int, tuple[weakref.ref[types.CodeType], Any]] = {}
-
-    def get(self, code: types.CodeType) -> Any:
-        entry = self._entries.get(id(code))
-        return None if entry is None else entry[1]
-
-    def clear(self) -> None:
-        self._entries.clear()
-
-    def put(self, code: types.CodeType, value: object) -> None:
-        key = id(code)
-        self._entries[key] = (weakref.ref(code, lambda _: self._entries.pop(key, None)), value)
-
-
 _lock = threading.RLock()
-_conversions = _Registry()  # the user's code -> its Conversion, or the error that says why none
-_named = _Registry()  # code of a function that d2s wrote -> the same with blocks named as `f` is
-_written = _Registry()  # the code of such a function with the names changed -> as it was
-_made = _Registry()  # code that d2s made -> what part of which function it is
-
-
-@dataclass(frozen=True, eq=False)
-class _Part:
-    """What a code object that d2s made is: a function of the user's, or a block of one."""
-
-    #: the function that a block belongs to; a function belongs to itself
-    function: _Part | None = None
+_conversions = CodeRegistry()  # the user's code -> its Conversion, or the error that says why none
+_named = CodeRegistry()  # code of a function that d2s wrote -> the same with blocks named as `f` is
+_written = CodeRegistry()  # the code of such a function with the names changed -> as it was
 
 
 def conversion_of(function: types.FunctionType) -> Conversion:
@@ -183,7 +156,7 @@ def _convert(
     finally:
         if collecting:
             gc.enable()
-    _register(code)
+    made_code.register(code, names=frozenset(made))
     logger.info("converted %s (%s:%d)", unit.name, unit.filename, unit.first_line)
     made_of = Conversion(code, tree, unit, runtime)
     if logger.isEnabledFor(logging.DEBUG):
@@ -210,22 +183,8 @@ def _known_names(function: types.FunctionType) -> dict[str, object]:
     return known
 
 
-def _register(code: types.CodeType, around: str = "", function: _Part | None = None) -> None:
-    """Remember code that d2s made, and the code inside it; `around` is the name of the next outer.
-
-    `emit` has given a block the qualified name of its function. A function that the user wrote
-    inside another has a longer one.
-    """
-    is_block = code.co_qualname == around
-    part = _Part(function if is_block else None)
-    _made.put(code, part)
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            _register(constant, code.co_qualname, function if is_block else part)
-
-
 def is_made_by_d2s(function: types.FunctionType) -> bool:
-    return _made.get(function.__code__) is not None
+    return is_made_code(function.__code__)
 
 
 def is_made_inside(function: types.FunctionType) -> bool:
@@ -250,52 +209,23 @@ def generated(function: types.FunctionType) -> types.FunctionType:
         )
     with _lock:
         plain = function.__code__
-        if _made.get(plain) is None:
+        if not is_made_code(plain):
             code = _named.get(plain)
             if code is None:
                 code = emit.as_written(plain)
                 _named.put(plain, code)
                 _written.put(code, plain)
-                _register(code)
+                made_code.register_written(code)
             function.__code__ = code
     return function
 
 
 def made_here(function: types.FunctionType) -> types.FunctionType:
     """A function of d2s's own that runs in the place of one of the user's."""
-    if _made.get(function.__code__) is None:
-        _register(function.__code__)
+    if not is_made_code(function.__code__):
+        made_code.register(function.__code__)
     function.__dict__[_ORIGIN] = function.__code__
     return function
-
-
-def is_made_code(code: types.CodeType) -> bool:
-    return _made.get(code) is not None
-
-
-def is_statement_block(code: types.CodeType) -> bool:
-    """Whether d2s made this code of a statement, or a part of one, inside a function."""
-    part = _made.get(code)
-    return part is not None and part.function is not None
-
-
-def function_around(code: types.CodeType) -> object | None:
-    """A mark of the function that code of d2s's making is, or is a block of; None for other code.
-
-    Of two frames, one of a block and one around it, the marks tell whether they are one function.
-    """
-    part = _made.get(code)
-    return None if part is None else part.function or part
-
-
-def is_block(code: types.CodeType) -> bool:
-    """Whether code is a block of a function, or a lambda: it has no statements of its own.
-
-    Operands that may be left out (``x and f(y)``) become lambdas, and a lambda of the user's is
-    part of the statement it stands in. Python tells the code of a lambda from that of a `def` by
-    this name alone, which no `def` can have.
-    """
-    return code.co_name == "<lambda>" or is_statement_block(code)
 
 
 def why_not(function: Any) -> str:
@@ -319,7 +249,7 @@ def why_not(function: Any) -> str:
 
 RUNS_LATER = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
-_as_is = _Registry()  # code that is run as it is -> the reason
+_as_is = CodeRegistry()  # code that is run as it is -> the reason
 
 
 def runs_as_it_is(function: types.FunctionType) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import d2s
-from d2s import api, conversion
+from d2s import api, conversion, made_code
 from d2s.conversion import bind, conversion_of, converted, is_made_by_d2s, runs_as_it_is, why_not
 from d2s.errors import ConversionError
 
@@ -412,7 +412,7 @@ def test_callees_are_converted_in_threads(tmp_path: Path) -> None:
 
 def entries() -> int:
     gc.collect()
-    registries = (conversion._conversions, conversion._made, conversion._as_is)
+    registries = (conversion._conversions, made_code._made, conversion._as_is)
     return sum(len(registry._entries) for registry in registries)
 
 

@@ -190,11 +190,16 @@ def assert_(test: Any, message: Callable[[], Any] | None = None) -> None:
     def fail() -> None:
         raise AssertionError(message()) if message is not None else AssertionError
 
-    cond(test, _nothing, fail)
+    cond(test, _holds, fail)
 
 
-def _nothing() -> None:
-    return None
+def _holds() -> None:
+    """The block of an assertion that holds; only `assert_` has it."""
+
+
+def is_assertion(then: Callable[..., Any], *_: Callable[..., Any]) -> bool:
+    """Whether the blocks of a branch are those of an `assert`."""
+    return then is _holds
 
 
 def unbound(name: str = "") -> Unbound:

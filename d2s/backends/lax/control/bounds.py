@@ -1,7 +1,11 @@
-"""How many trips a staged loop makes at most, and which loop of jax's or ours it therefore is.
+"""How many trips a staged loop makes at most, and which loop it therefore is, JAX's or ours.
 
-Where a gradient could be asked for, the loop is ours: with a bound it has both modes, without one
-its reverse mode is an error that says what to write. Without a gradient both are `lax.while_loop`.
+    floats in the carry, and a bound        our loop: both modes (`jaxprs.bounded`)
+    floats, checkpoints=...                 our loop: reverse mode by checkpoints
+    floats, no bound                        our loop: forward mode; reverse mode is an error
+    no floats, prints, nan checks           `lax.while_loop`
+
+A bound is the length of a range, a counter (`trip_counts`), or the option max_iterations.
 """
 
 from __future__ import annotations
@@ -20,8 +24,8 @@ from d2s.backends.lax.graph import sites
 from d2s.backends.lax.jaxprs.bounded import Form, graphs_of, loop_p
 from d2s.backends.lax.jaxprs.bounded.checkpointed import checkpointed_while
 from d2s.backends.lax.jaxprs.bounded.one_way import one_way
-from d2s.backends.lax.jaxprs.early_exit import fold, way_out
-from d2s.backends.lax.jaxprs.invariants import steady
+from d2s.backends.lax.jaxprs.early_exit import exit_in_test, way_out
+from d2s.backends.lax.jaxprs.invariants import without_invariants
 from d2s.backends.lax.jaxprs.rotation import rotate
 from d2s.backends.lax.regions.regions import Region, failures, running
 from d2s.errors import LoopLimit, Site
@@ -33,12 +37,12 @@ class LoopBound:
     """A loop's bound, if it has one."""
 
     limit: int | None
-    #: the user's option, which the test of the loop does not know
+    #: whether the limit is the option max_iterations, which the test of the loop does not ask for
     is_asked_for: bool
-    #: something in the state has a gradient, and nothing happens on the host
+    #: whether the loop is the primitive of d2s's own: it may have a gradient, and no effects
     is_ours: bool
     site: Site
-    #: something happens on the host
+    #: whether something happens on the host, a print say
     has_effects: bool = False
 
     def loop(self, test: Callable[[Any], Any], body: Callable[[Any], Any], start: Any) -> Any:
@@ -56,18 +60,18 @@ class LoopBound:
         pure = not (test.effects or body.effects or self.is_asked_for)
         loop = test, len(tests), body, len(consts)
         left = way_out(*loop) if pure else None
-        folded = left and (fold(*loop, *left) or rotate(*loop, *left))
-        if not folded:
+        exited = left and (exit_in_test(*loop, *left) or rotate(*loop, *left))
+        if not exited:
             return self._bind(test, tests, body, consts, values)
-        asks, start = folded.tests(tests, consts), folded.start(consts, values)
-        values = self._bind(folded.test, asks, folded.body, consts, start)
-        return folded.finish(tests, consts, values)
+        asks, start = exited.tests(tests, consts), exited.start(consts, values)
+        values = self._bind(exited.test, asks, exited.body, consts, start)
+        return exited.finish(tests, consts, values)
 
     def _bind(
         self, test: Any, tests: list[Any], body: Any, consts: list[Any], values: list[Any]
     ) -> list[Any]:
         whole = values
-        rest = steady(test, tests, body, consts, values)
+        rest = without_invariants(test, tests, body, consts, values)
         test, tests, body, consts, values, _ = rest
         outs: list[Any]
         kept = loop_options.checkpoints()
@@ -103,9 +107,9 @@ def bound_of(plan: Plan, tested: Region, limit: int | None) -> LoopBound:
     has_gradient = any(jnp.issubdtype(j.type.dtype, jnp.inexact) for j in plan.carried)
     effects = bool(plan.region.effects or tested.effects)
     is_ours = has_gradient and not effects
-    # jax puts its checks into its own loops only
+    # JAX checks for nan inside of its own loops only
     is_ours = is_ours and loop_options.NAN not in loop_options.checks()
-    # inside of `jax.shard_map` jax's own loop keeps track of what differs between devices
+    # inside of `jax.shard_map`, JAX's own loop keeps track of what differs between devices
     is_ours = is_ours and not any(j.type.varies for j in plan.carried)
     if limit is None and is_ours:
         limit = most_trips(plan, tested)

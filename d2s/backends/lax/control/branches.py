@@ -1,19 +1,31 @@
-"""`if`, the ternary, `and` and `or` on run-time conditions: both sides in one graph."""
+"""`if`, the ternary, `and` and `or` on run-time conditions: both sides in one graph.
+
+Each side is traced into a region. What the sides give, wrote and may fail with is joined leaf by
+leaf, and one branch of the graph chooses between the joined values::
+
+    if x > 0:               then: y = Out 0 of its graph, code 0
+        y = x        =>     else: y = 1.0, code 3 (the `raise`)
+    else:                   joined: two leaves, float32 and int32:
+        raise E             y, code = lax.cond(x > 0, run then, run else)
+
+`switch` does the same for several regions, `and_` and `or_` for operands.
+"""
 
 from __future__ import annotations
 
 import functools
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax.extend.core.primitives import jit_p
 
 from d2s.backends.lax.arrays import aliases
 from d2s.backends.lax.arrays.may_alias import AliasSet, link_ways
 from d2s.backends.lax.control import direct, notes
-from d2s.backends.lax.control.ownership import alone
+from d2s.backends.lax.control.ownership import solely_owned
 from d2s.backends.lax.failures import failing
 from d2s.backends.lax.forms import origins
 from d2s.backends.lax.forms.dtypes import Type, cast, is_dynamic, type_of
@@ -46,9 +58,9 @@ LONG = 8
 def cond(
     test: Any, then: Callable[..., Any], orelse: Callable[..., Any], state: tuple[Any, ...]
 ) -> Any:
-    """`lax.cond` of two pieces of code, with everything they wrote, and their failures, joined."""
+    """`lax.cond` of two blocks, with everything they wrote, and their failures, joined."""
     predicate = scalar_predicate(test)
-    only = alone(then, state)
+    only = solely_owned(then, state)
     watch = Snapshot(then, orelse, *state)
     watch.solely_owned = only
     with only_if(lambda: predicate):
@@ -65,7 +77,7 @@ Choice = tuple[str, list[Any]]
 def join_branches(
     predicate: Any, one: Region, other: Region, before: Snapshot, blocks: tuple[Any, ...] = ()
 ) -> Any:
-    """The branch on two traced pieces of code; `before` knows what existed before them."""
+    """The branch on two regions; `before` knows what existed before them."""
 
     def choose(runs: list[Callable[[], list[Any]]], leaves: list[Joined]) -> Choice:
         if _is_nothing(one) and _is_nothing(other):
@@ -81,7 +93,7 @@ def join_branches(
 
 
 def _is_nothing(region: Region) -> bool:
-    """Whether a piece of code computes nothing: what it gives is there already."""
+    """Whether a region computes nothing: what it gives is there already."""
     graph = region.jaxpr.jaxpr
     return not graph.eqns and not region.effects and not region.risky
 
@@ -93,9 +105,9 @@ def switch(
     state: tuple[Any, ...],
 ) -> Any:
     """`lax.switch` on a number: the cases in turn, then everything else."""
-    pieces = list(dict.fromkeys(cases.values()))
-    watch = Snapshot(*pieces, orelse, *state)
-    first, numbers = min(cases), [pieces.index(f) for f in cases.values()]
+    blocks = list(dict.fromkeys(cases.values()))
+    watch = Snapshot(*blocks, orelse, *state)
+    first, numbers = min(cases), [blocks.index(f) for f in cases.values()]
     in_order = list(cases) == list(range(first, first + len(cases)))
     whole = jnp.issubdtype(subject.dtype, jnp.integer)
     if whole and in_order and numbers == list(range(len(cases))):
@@ -103,18 +115,18 @@ def switch(
         wide = subject.astype(jnp.int32) if subject.dtype.itemsize < 4 else subject
         index = jnp.where(inside, wide - first, len(cases))
     else:
-        index = jnp.asarray(len(pieces))
+        index = jnp.asarray(len(blocks))
         for value, number in zip(reversed(cases), reversed(numbers), strict=True):
             index = jnp.where(subject == value, number, index)
     regions = []
-    for number, piece in enumerate((*pieces, orelse)):
+    for number, block in enumerate((*blocks, orelse)):
         with only_if(functools.partial(operator.eq, index, number)):
-            regions.append(trace(lambda f=piece: f(*state), [], watch))
+            regions.append(trace(lambda f=block: f(*state), [], watch))
 
     def choose(runs: list[Callable[[], list[Any]]], _: list[Joined]) -> Choice:
         return f"lax.switch of {len(runs)}", jax.lax.switch(index.astype(jnp.int32), runs)
 
-    return _join(regions, choose, watch, (*pieces, orelse))
+    return _join(regions, choose, watch, (*blocks, orelse))
 
 
 def _join(
@@ -123,15 +135,68 @@ def _join(
     before: Snapshot,
     blocks: tuple[Any, ...] = (),
 ) -> Any:
-    """One of several traced pieces of code runs; their results, writes and failures are joined."""
-    slots = changed_places(regions)
+    """One of several regions runs: their results, writes and failures are joined.
+
+        a region, as a tree = (value, contents of slots, contents at a failure, code, payload)
+
+    The trees of all regions are joined two by two. Leaves that differ, or are known only when the
+    graph runs, are the outputs of one branch, which `choose` puts into the graph; its results fill
+    the joined tree, and the slots are set. For three regions a joined leaf has the sides
+    ((first, second), third).
+    """
+    slots = changed_slots(regions)
     told = sorted({n for region in regions for n in region.payload})
     scope = scopes.current()
     # a handler sees what was written before a failure; the code that goes on does not
     seen = scope is not None and scope.observed and any(region.raised for region in regions)
-    joining = Join()
+    trees = [_results(region, slots, told, seen) for region in regions]
+    joined = _joined_trees(trees, slots, before, blocks)
+    leaves = joined.leaves
+    became, outs = "", list[Any]()
+    if leaves or any(region.effects for region in regions):
+        runs = [_branch(n, regions, leaves) for n in range(len(regions))]
+        became, outs = choose(runs, leaves)
+    memo: dict[Any, Any] = {}
+    value, contents, at_failure, code, payload = fill(joined.tree, outs, memo)
+    copied = [memo[identity] for identity in joined.aliased if identity in memo]
+    observers.joined(joined.replaced, copied)
+    for slot, held in zip(slots, at_failure if seen else contents, strict=True):
+        slot.set(held)
+    if any(region.code is not None for region in regions):
+        numbers = set().union(*(region.numbers for region in regions))
+        failing.report(code, payload, numbers, failures())
+    for slot, held in zip(slots, contents, strict=True):
+        slot.set(held)
+    for region in regions:
+        aliases.refuse_views(region.written.outer, region.jaxpr.consts)
+    aliased_by_way = [_may_alias(n, regions, leaves) for n in range(len(regions))]
+    for array in {id(a): a for region in regions for a in region.written.outer}.values():
+        aliases.spend(array, in_region=True)
+    link_ways(outs, aliased_by_way)
+    if blocks:
+        labels = notes.labels(before, slots)
+        notes.branch(blocks, joined.tree[0], labels, joined.tree[1], became)
+    if all(region.raised for region in regions):
+        raise Halt
+    return value
+
+
+class _JoinedTrees(NamedTuple):
+    """The trees of all regions in one."""
+
     tree: Any
-    tree, *others = (_results(region, slots, told, seen) for region in regions)
+    #: the leaves of the last join that are outputs of the branch
+    leaves: list[Joined]
+    #: objects of which a new one was made, and the identities of the new ones
+    replaced: list[Any]
+    aliased: set[Any]
+
+
+def _joined_trees(
+    trees: list[Any], slots: list[Slot], before: Snapshot, blocks: tuple[Any, ...]
+) -> _JoinedTrees:
+    joining = Join()
+    tree, *others = trees
     replaced: list[Any] = []
     aliased: set[Any] = set()
     number = 0
@@ -144,37 +209,12 @@ def _join(
             aliased |= joining.aliased
     except Difference as found:
         sides = (blocks[0], blocks[number + 1]) if blocks else (None, None)
-        raise _blamed(found, slots, before, sides, len(regions)) from None
-    became, outs = "", list[Any]()
-    if joining.dynamic or any(region.effects for region in regions):
-        runs = [_branch(n, regions, joining.dynamic) for n in range(len(regions))]
-        became, outs = choose(runs, joining.dynamic)
-    memo: dict[Any, Any] = {}
-    value, contents, at_failure, code, payload = fill(tree, outs, memo)
-    observers.joined(replaced, [memo[identity] for identity in aliased if identity in memo])
-    for slot, held in zip(slots, at_failure if seen else contents, strict=True):
-        slot.set(held)
-    if any(region.code is not None for region in regions):
-        numbers = set().union(*(region.numbers for region in regions))
-        failing.report(code, payload, numbers, failures())
-    for slot, held in zip(slots, contents, strict=True):
-        slot.set(held)
-    for region in regions:
-        aliases.refuse_views(region.written.outer, region.jaxpr.consts)
-    kins = [_kin(n, regions, joining.dynamic) for n in range(len(regions))]
-    for array in {id(a): a for region in regions for a in region.written.outer}.values():
-        aliases.spend(array, in_region=True)
-    link_ways(outs, kins)
-    if blocks:
-        labels = notes.labels(before, slots)
-        notes.branch(blocks, tree[0], labels, tree[1], became)
-    if all(region.raised for region in regions):
-        raise Halt
-    return value
+        raise _blamed(found, slots, before, sides, len(trees)) from None
+    return _JoinedTrees(tree, joining.dynamic, replaced, aliased)
 
 
-def _kin(number: int, regions: list[Region], leaves: list[Joined]) -> list[AliasSet]:
-    """Which arrays the joined leaves may be if this piece runs."""
+def _may_alias(number: int, regions: list[Region], leaves: list[Joined]) -> list[AliasSet]:
+    """Which arrays the joined leaves may be if this region runs."""
     sides = (_side(leaf, number, len(regions) - 1) for leaf in leaves)
     return [regions[number].aliases_of(side) for side in sides]
 
@@ -194,7 +234,7 @@ def _blamed(
 
 
 def _so_far(leaf: Any) -> Any:
-    """A leaf joined of the pieces before, as one side of the next join."""
+    """A leaf joined of the regions before, as one side of the next join."""
     return Out(leaf, leaf.type, None) if isinstance(leaf, Joined) else leaf
 
 
@@ -209,7 +249,7 @@ def _branch(number: int, regions: list[Region], leaves: list[Joined]) -> Callabl
 
 
 def _side(leaf: Joined, number: int, last: int) -> Any:
-    """What a joined leaf is in one of the pieces; the last of them is its second side."""
+    """What a joined leaf is in one of the regions; the last of them is its second side."""
     if number == last:
         return leaf.sides[1]
     side = leaf.sides[0]
@@ -218,8 +258,8 @@ def _side(leaf: Joined, number: int, last: int) -> Any:
     return side
 
 
-def changed_places(regions: list[Region]) -> list[Slot]:
-    """The places that some region changed; one that is all of a list has those inside it."""
+def changed_slots(regions: list[Region]) -> list[Slot]:
+    """The slots that some region changed; the slot of a whole list stands for those inside it."""
     slots = {key: slot for region in regions for key, (slot, _) in region.slots.items()}
     whole = {key[0] for key in slots if key[1] is WHOLE}
     return [slot for key, slot in slots.items() if key[1] is WHOLE or key[0] not in whole]
@@ -253,7 +293,7 @@ def _short_circuit(first: Any, rest: tuple[Callable[[], Any], ...], stop_when: b
 
 def _staged(first: Any, rest: tuple[Callable[[], Any], ...], stop_when: bool) -> Any:
     while len(rest) > LONG:
-        # one after the other: blocks inside blocks would go as deep as the chain is long
+        # Operands are combined one by one: regions would nest as deep as the chain is long.
         with only_if(_goes_on(first, stop_when)):
             later = trace(rest[0], [], Snapshot(rest[0]))
         if not _is_cheap_bool(first, later):
@@ -324,4 +364,4 @@ def _is_cheap_bool(first: Any, later: Region) -> bool:
 
 def _has_graphs(equation: Any) -> bool:
     graphs = jax.extend.core.jaxprs_in_params(equation.params)
-    return any(True for _ in graphs) and equation.primitive.name not in ("jit", "pjit")
+    return any(True for _ in graphs) and equation.primitive is not jit_p

@@ -2,7 +2,12 @@
 
 `jax.lax.cond` would run each side once more to have its graph. Where the results of the sides are
 outputs of their graphs, or values from before, of one and the same type, the graphs can be the
-branches as they are.
+branches as they are::
+
+    if test: z = w @ x       sides   = [[y], [Out 0]], of `else` and `then`
+    else:    z = y           becomes   cond(test, graph of else, graph of then, w, x, y)
+
+A result that is the same operand on both sides needs no branch at all.
 """
 
 from __future__ import annotations
@@ -61,7 +66,7 @@ def branch(
 
 
 def _read(jaxpr: Any, results: Sequence[Any]) -> set[Any]:
-    """What a graph needs for its results."""
+    """The variables of a graph that its results need."""
     wanted = [jaxpr.outvars[one.index] for one in results if isinstance(one, Out)]
     needed = {v for v in wanted if isinstance(v, Var)}
     for equation in reversed(jaxpr.eqns):

@@ -1,4 +1,12 @@
-"""Loops whose plan is settled, as parts of the graph: `lax.while_loop` and `lax.scan`."""
+"""Loops whose plan is settled, as parts of the graph: `lax.while_loop` and `lax.scan`.
+
+    carry of a while  =  (code?, payload, values)
+    carry of a scan   =  (position?, code?, payload, values);  its rows = what lists got appended
+
+`code` is the error code, with the values that its message quotes as payload; `values` are the
+leaves that the plan carries. A `while` makes no trip after a failure, and a scan keeps the first
+one. After the loop `_finish` builds the state again.
+"""
 
 from __future__ import annotations
 
@@ -150,7 +158,7 @@ def _finish(
         return leaf.init if isinstance(leaf, Hole) else leaf
 
     def bound(value: Any) -> Any:
-        """After one trip at least, what every iteration binds is bound."""
+        """The value of a name that every trip binds, where there was a trip for sure."""
         sure = isinstance(value, Maybe) and isinstance(value.bound, Joined)
         return value.value if sure and is_run and value.bound.sides[1] is True else value
 
@@ -205,7 +213,7 @@ def run_scan(
     )
     xs = [a if a.shape[0] == length else a[:length] for a in arrays]
     if is_symbolic(length):
-        # jax takes a number for a length; the rows of an array may be as many as they are
+        # JAX takes no named dimension as the length of a scan, but rows of an array it counts
         xs, known = [*xs, jnp.arange(length)], None
     else:
         known = length
@@ -222,7 +230,7 @@ def run_scan(
 
 
 def _append(plan: Plan, stacked: dict[int, Any], length: int) -> None:
-    """Give the lists what all iterations have appended to them."""
+    """Give the lists what all trips have appended to them."""
 
     def put(leaf: Any) -> Any:
         return stacked.get(id(leaf), leaf)

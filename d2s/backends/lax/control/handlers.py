@@ -1,4 +1,14 @@
-"""`try` and `with` around code that may fail at run time: handlers branch on the error code."""
+"""`try` and `with` around code that may fail at run time: handlers branch on the error code.
+
+    try:                        code = 0, or the number of the failure in g(x) that came first
+        y = g(x)        =>      y = lax.cond(code is one of the ValueErrors, handler, go on)
+    except ValueError:
+        y = 0
+
+The body runs in a scope of its own, which collects its failures. What shared names held when it
+failed is kept beside what they hold otherwise: the handler begins with the former. An exception
+that is raised for sure while the graph is built is Python's own, and its handler simply runs.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +16,9 @@ import contextlib
 import dis
 import functools
 import inspect
+import io
+import sys
+import threading
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,16 +30,21 @@ from d2s.backends.lax.control import notes
 from d2s.backends.lax.control.branches import cond
 from d2s.backends.lax.failures import failing
 from d2s.backends.lax.failures.after_failure import at_failure, select
-from d2s.backends.lax.failures.whose import is_internal, is_raised_by_user
+from d2s.backends.lax.failures.whose import Escaped, NotInGraph, is_internal, is_raised_by_user
 from d2s.backends.lax.forms.origins import PYTHON_KINDS
+from d2s.backends.lax.forms.widths import Wide
 from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.graph.scopes import Halt, Scope
+from d2s.backends.lax.jaxprs.integer_ranges import Unchecked
 from d2s.backends.lax.objects.slots import WHOLE, Slot
+from d2s.backends.lax.output.building import NeedsTicket
 from d2s.backends.lax.reach.mentions import may_print
+from d2s.backends.lax.reach.reach import Restart
 from d2s.backends.lax.regions.regions import failures, is_traced, scalar_predicate
 from d2s.backends.lax.semantics.casts import weak
 from d2s.backends.lax.trace.snapshot import Snapshot
 from d2s.backends.python import handler_of
+from d2s.conversion import is_generated_name
 from d2s.errors import Error, Site, StagingError
 from d2s.libraries import is_d2s_class, is_library_file
 from d2s.runtime.protocol import Handler, Thunk
@@ -158,7 +176,8 @@ def _finish(final: Thunk, error: BaseException | None) -> tuple[Any, Any]:
 class Manager:
     """The manager of a `with` in a graph: it runs while the graph is built, once for all calls.
 
-    What fails only when the graph runs would pass it by; so that must be none of its business.
+    It is not there any more when something fails at run time. So a body that may fail is refused,
+    unless leaving by an exception and leaving at the end are the same to the manager.
     """
 
     def __init__(self, context: Any, call: Callable[..., Any]) -> None:
@@ -183,7 +202,10 @@ class Manager:
         return kind is not None and not _is_of_d2s(error) and swallows
 
     def _without_effect(self, leave: Callable[[], Any]) -> Any:
-        """What it does when it is left would not happen after a failure at run time."""
+        """Leave, and refuse a manager that does something then.
+
+        After a failure at run time it would not happen: nobody leaves the manager again.
+        """
         watch = Snapshot(self._exit, self._context)
         try:
             left = leave()
@@ -214,6 +236,10 @@ def refuse_failures(what: str) -> None:
     )
 
 
+#: what d2s raises through the code of the user's, besides what `is_internal` knows
+_OF_D2S = (Error, Restart, NeedsTicket, Escaped, NotInGraph, Unchecked, Wide)
+
+
 def _is_of_d2s(error: BaseException) -> bool:
     """Whether an exception is about the graph that is built, and none of the program's."""
     return is_internal(error) or is_d2s_class(type(error))
@@ -228,11 +254,11 @@ def _ignores_failures(context: Any) -> bool:
     """Whether leaving by an exception and leaving at the end are the same to a manager."""
     leave = type(context).__exit__
     if not isinstance(leave, types.FunctionType):
-        return type(context).__module__ in ("_thread", "_io")  # locks and files
+        return any(type(context) is kind for kind in (*_LOCKS, *vars(io).values()))
     if is_library_file(leave.__code__.co_filename):
-        # those of contextlib hand the exception to code of others, or swallow it
-        hands_on = type(context).__module__ in ("contextlib", "unittest.case")
-        return not hands_on or type(context) is contextlib.nullcontext
+        return type(context) is contextlib.nullcontext or not _hands_on(type(context))
+    # Whether a parameter is read, and whether something is returned, is in the bytecode alone: the
+    # syntax tree would say it too, but not every function has one.
     code = leave.__code__
     count = code.co_argcount + code.co_kwonlyargcount
     count += bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
@@ -251,12 +277,25 @@ def _ignores_failures(context: Any) -> bool:
     return True
 
 
+#: a lock, like a file, does the same however it is left
+_LOCKS = (type(threading.Lock()), type(threading.RLock()))
+
+
+def _hands_on(kind: type) -> bool:
+    """Whether a manager of the standard library swallows exceptions, or hands them to other code.
+
+    Those of `contextlib` and `unittest.case` do; a program that has one has imported its module.
+    """
+    modules = (sys.modules.get(name) for name in ("contextlib", "unittest.case"))
+    return any(kind is one for module in modules if module for one in vars(module).values())
+
+
 def _handler_of(kind: type[BaseException], handlers: tuple[Handler, ...]) -> Any:
     return None if issubclass(kind, Error) else handler_of(kind, handlers)
 
 
 def _written_before_failure(scope: Scope, watch: Snapshot) -> list[tuple[Slot, Any, Any]]:
-    """The shared names, what they hold when the body went through, and what when it failed."""
+    """The slots that the body wrote: what each holds if the body completed, and if it failed."""
     found = []
     grown = [slot for slot in watch.changed_slots() if slot.key is WHOLE]
     owners = {slot.identity[0] for slot in grown}
@@ -317,7 +356,7 @@ def _handle(
 
 
 def _failed_before() -> None:
-    raise Halt  # nothing goes on from here; the code tells of the failure
+    raise Halt  # the code tells of the failure, and nothing runs after it
 
 
 def _is_one_of(code: Any, numbers: list[int]) -> Any:
@@ -344,9 +383,12 @@ def _weak(number: Any) -> Any:
 
 
 def _refuse_naming(handler: Any, site: Site) -> None:
-    """A handler that names its exception may read what is no longer what it was."""
+    """Refuse a handler that names its exception, which holds something that may have changed since.
+
+    The exception is the parameter of the handler, whose name d2s made up if the user gave none.
+    """
     name = handler.__code__.co_varnames[0]
-    if not name.startswith("error_"):
+    if not is_generated_name(handler.__code__, name):
         raise StagingError(
             f"`{name}` has a list, dict or array that may have changed before the handler runs",
             code="D2S020",

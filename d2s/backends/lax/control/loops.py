@@ -1,4 +1,15 @@
-"""`while` and `for` on run-time values: one body in the graph, whatever the number of trips."""
+"""`while` and `for` while a graph is built: unrolled, rolled or staged.
+
+    while x > 1:  x = x / 2             staged: the test is a run-time value; `lax.while_loop`
+    while n < 3:  n += 1                unrolled: the test is known, and there are few trips
+    for i in range(100):  x = x * w     rolled: the trips are known, and one body serves for all
+    for row in xs:  ...                 staged: items are rows of an array; `lax.scan`
+
+How it is decided: a test that is a run-time value, or will become one (`prediction`), is staged.
+Otherwise rolling is tried (`rolling`), and where that is refused Python runs the loop (`unrolled`).
+A staged body is traced until the types of what it carries settle (`carry`), and put into the graph
+(`emit`).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +22,7 @@ from d2s.backends.lax.control import memory, notes
 from d2s.backends.lax.control.carry import LoopTraits, settle
 from d2s.backends.lax.control.emit import run_scan, run_while
 from d2s.backends.lax.control.memory import Memory
-from d2s.backends.lax.control.ownership import alone
+from d2s.backends.lax.control.ownership import solely_owned
 from d2s.backends.lax.control.plan import Plan
 from d2s.backends.lax.control.prediction import becomes_traced, reaches_traced
 from d2s.backends.lax.control.rolling import FEW, Rolled, attempt, look_at, trips_of
@@ -47,12 +58,13 @@ Body = Callable[..., Any]
 
 
 def _names(body: Body, skip: int) -> list[str]:
+    """The user's names of the state: the parameters of the body, without its first `skip`."""
     code = body.__code__
     return list(code.co_varnames[skip : code.co_argcount])
 
 
 def _watch(body: Body, state: State, skip: int, *others: Any) -> Snapshot:
-    only = alone(body, state, skip)
+    only = solely_owned(body, state, skip)
     watch = Snapshot(*others, body, *state)
     watch.solely_owned = only
     return watch
@@ -75,7 +87,7 @@ def while_loop(test: Body, body: Body, state: State) -> State:
     trips = 0
     while True:
         if known.is_short and trips == FEW + 1:
-            # it looked short, and is not: the rest may still be rolled
+            # the prediction that it is short was wrong: the rest of it may be rolled
             rolled = _roll_while(test, body, state, _watch(body, state, 0, test), Memory())
             if rolled is not None:
                 return rolled
@@ -87,7 +99,7 @@ def while_loop(test: Body, body: Body, state: State) -> State:
             return state
         state = as_tuple(body(*state), len(state))
         trips += 1
-        if in_graph:  # a loop on Python values alone leaves nothing there
+        if in_graph:  # a loop on Python values alone puts nothing into the graph
             count_trip()
 
 
@@ -182,7 +194,10 @@ def _stage_while(
 
 
 def _ask_ahead(test: Body, body: Body, state: State, limit: int | None) -> State:
-    """A loop whose test is asked before it, and at the end of each trip."""
+    """A staged loop whose test is asked once before it, and then at the end of each trip.
+
+    So whatever the test does happens as often, and in the same order, as in plain Python.
+    """
     go = test(*state)
     go = go if is_traced(go) else jnp.asarray(bool(go))
     return _stage_tested(go, test, body, state, limit)
@@ -200,7 +215,10 @@ def _settle_either_way(
     stacks: bool,
     makes_a_trip: bool = False,
 ) -> Plan:
-    """Carry Python numbers from the start; if the body needs one as it is, those it changes."""
+    """Settle the carry with all Python numbers in it; where that fails, with those that change.
+
+    A number that the body needs as a Python value, a shape say, must not be carried.
+    """
 
     def attempt(numbers: bool) -> Plan:
         traits = LoopTraits(
@@ -262,7 +280,7 @@ def _settled(given: dict[int, Any]) -> Callable[[Any], Any]:
 
 
 def _is_untouched(was: Any, now: Any, is_copy: bool = False) -> bool:
-    """Whether the value of a shared name is the very one that it was, and holds what it held."""
+    """Whether a slot holds the very value that it held, and that has the same contents."""
     if isinstance(was, Box) and (not is_copy and was.identity != getattr(now, "identity", None)):
         return False
     one, other = children(was), children(now)
@@ -286,7 +304,7 @@ def for_loop(iterable: Iterable[Any], body: Body, state: State, test: Body | Non
         if how == "unroll" and not is_traced(sequence.length):
             return unroll(sequence.items(), body, state, test)
         if is_traced(sequence.length) or is_symbolic(sequence.length) or sequence.length:
-            return _stage_for_orunroll(sequence, body, state, test)
+            return _stage_for_or_unroll(sequence, body, state, test)
         return state
     rolled = _roll_for(iterable, how, body, state, test)
     if rolled is not None:
@@ -295,7 +313,7 @@ def for_loop(iterable: Iterable[Any], body: Body, state: State, test: Body | Non
     if test is not None and steps and _becomes_traced_for(iterable, body, state, test):
         sequence = as_sequence(iterable, with_ranges=True)
         assert sequence is not None
-        return _stage_for_orunroll(sequence, body, state, test)
+        return _stage_for_or_unroll(sequence, body, state, test)
     return unroll(iterable, body, state, test)
 
 
@@ -310,7 +328,7 @@ def _roll_for(
         return None
     watch = _watch(body, state, 1)
     if how == "auto" and not reaches_traced(watch) and not has_traced_items(iterable):
-        return None  # plain Python, whatever the trips
+        return None  # nothing of it would be in the graph, however many trips there are
     sequence: Sequence | None = None
 
     def look() -> Rolled:
@@ -334,11 +352,11 @@ def _row(array: Any) -> Type:
 def _scanned(
     sequence: Sequence, body: Body, count: int, rows: int, guarded: bool = False
 ) -> Callable[..., State]:
-    """One iteration, given the position and the rows there; guarded, it leaves its item alone."""
+    """One trip, given the position and the rows there; `guarded`, it must not change its item."""
 
     @runs(body)
     def scanned(position: Any, *values: Any) -> State:
-        # what is printed in a loop depends on it, or jax would take it out of there
+        # A print must depend on the position: JAX would move it out of the loop otherwise.
         printing_ = printing.only_if(lambda: position >= 0)
         with scopes.at_position(position, sequence.length), printing_:
             item = sequence.item(position, list(values[:rows]))
@@ -364,7 +382,7 @@ def _becomes_traced_for(items: Any, body: Body, state: State, test: Body) -> boo
     return becomes_traced(test, first, state, watch, known)
 
 
-def _stage_for_orunroll(sequence: Sequence, body: Body, state: State, test: Body | None) -> State:
+def _stage_for_or_unroll(sequence: Sequence, body: Body, state: State, test: Body | None) -> State:
     start = record.mark()
     try:
         return _stage_for(sequence, body, state, test)
@@ -374,7 +392,7 @@ def _stage_for_orunroll(sequence: Sequence, body: Body, state: State, test: Body
         )
         if not needs_value or is_traced(sequence.length) or is_symbolic(sequence.length):
             raise
-        # the body needs positions or items as Python values: unrolled, each iteration has them
+        # the body needs positions or items as Python values: unrolled, each trip has them
         record.back_to(start)
         try:
             return unroll(sequence.items(), body, state, test)
@@ -402,7 +420,7 @@ def _stage_for(sequence: Sequence, body: Body, state: State, test: Body | None) 
         written = [*(slot.owner for slot in plan.slots), *(owner for owner, _ in plan.appended)]
         if plan.region.code is None or not observers.is_any_observed(written):
             return run_scan(plan, arrays, count, sequence.length)
-        # a handler can see what was written: nothing may run on after a failure
+        # a handler can see what was written, so no trip may run after a failure: not a scan
         if plan.appended:
             owner = plan.appended[0][0]
             raise StagingError(

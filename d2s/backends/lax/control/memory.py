@@ -1,9 +1,14 @@
 """What was found out about a loop, for the next time that the same loop comes on the same values.
 
-Loops in each other are traced over and over: in trials of the loops around them, and in each round
-of those. What a loop becomes depends on its code and on everything that this can reach, with
-run-time values by their types alone. That is the key here; it holds for one graph that is built,
-and where something cannot be compared, nothing is remembered.
+A loop inside a loop is traced many times: in trials of the loops around it, and in each round of
+those. What it becomes depends on its code and on everything that this can reach, with run-time
+values by their types alone. That is the key here: in ::
+
+    for i in range(n):              the inner loop has the same key in every trial of the outer
+        while x > y:                one in which `x` and `y` are float32, and its prediction and
+            x = x - y               refusals are found once.
+
+A key holds for one graph that is built. Where something cannot be compared, nothing is remembered.
 """
 
 from __future__ import annotations
@@ -42,17 +47,18 @@ SMALL = 64
 class Memory:
     """What is known of a loop; None where nobody has found out yet."""
 
-    #: its test becomes a run-time value
+    #: whether its test becomes a run-time value (`prediction`)
     becomes_traced: bool | None = None
-    #: its test counts a few trips and ends it
+    #: whether its test counts a few trips and then ends it
     is_short: bool = False
-    #: why it is not rolled
+    #: why it is not rolled (`rolling`)
     refusal: str | None = None
-    #: staged, it prints, or its test does more than to look
+    #: whether the staged loop asks its test at the end of each trip, and not before the next: it
+    #: prints, or the test does more than to compare
     asks_ahead: bool = False
-    #: staged, it must not go on printing after a failure
+    #: whether the staged body knows the error code: it must not print after a failure
     carries_code: bool = False
-    #: the body needs Python numbers as they are
+    #: whether the body needs Python numbers as Python numbers
     keeps_numbers: bool = False
 
 
@@ -81,7 +87,7 @@ class _Key:
     def __init__(self, watch: Snapshot) -> None:
         self._watch = watch
         self._numbers = {id(value): n for n, value in enumerate(watch.reached())}
-        #: what the key knows by identity, so that nothing else gets that identity
+        #: objects that the key knows by their id, kept so that no other object gets that id
         self._kept: list[Any] = []
 
     def of(self, roots: tuple[Any, ...]) -> tuple[Hashable, list[Any]]:
@@ -109,7 +115,7 @@ class _Key:
         if kind in (int, bool, str, bytes, types.NoneType, range):
             return kind, value
         if kind in (float, complex):
-            return kind, repr(value)  # two zeros, and numbers that are none
+            return kind, repr(value)  # 0.0 and -0.0 are equal, and nan is not equal to itself
         if kind is slice:
             return kind, *map(self._token, (value.start, value.stop, value.step))
         if kind is types.ModuleType or isinstance(value, enum.Enum):
@@ -134,7 +140,10 @@ class _Key:
         return self._itself(kind) if own else self._library(value)
 
     def _library(self, value: Any) -> Hashable:
-        """Functions of jax and NumPy are what they are; others may have a state."""
+        """Functions of JAX and NumPy by identity; objects of other libraries may have a state.
+
+        There is no class that such functions have in common, but the package of their class.
+        """
         home = type(value).__module__.partition(".")[0]
         if callable(value) and home in ("jax", "jaxlib", "numpy"):
             return self._itself(value)
@@ -143,6 +152,8 @@ class _Key:
     def _function(self, value: types.FunctionType) -> Hashable:
         if any(name not in MARKS for name in value.__dict__):
             raise _Unknown
+        # Functions of d2s's are made anew each time, and differ by what they close over. Those that
+        # pass for one of the user's have its module, and are kept with it: they are themselves.
         if is_library_file(value.__code__.co_filename) and not is_d2s_function(value):
             return self._itself(value)
         return self._itself(value.__code__), self._itself(value.__globals__)
@@ -189,7 +200,7 @@ class _Key:
         return value.name, self._tracer(bound) if is_tracer else self._token(bound)
 
     def _sequence(self, value: Sequence) -> Hashable:
-        """Items of a loop: what they are made from is reached by nobody."""
+        """What a loop runs over, by what it is made of: the snapshot does not reach into it."""
         held = {name: part for name, part in vars(value).items() if name not in _USE}
         return tuple(held), tuple(map(self._token, held.values()))
 
@@ -229,6 +240,6 @@ _DESCRIBED: list[tuple[Any, Callable[[_Key, Any], Hashable]]] = [
 
 
 def _context() -> Hashable:
-    """What a loop depends on besides the values."""
+    """What a loop depends on besides the values: options, and the scopes around it."""
     options = loop_options.loops(), loop_options.max_iterations(), loop_options.checkpoints()
     return options, loop_options.checks(), scopes.surroundings()

@@ -15,12 +15,13 @@ from d2s.backends.lax.trace.blame import CONDITION, POSITION, target_names
 from d2s.backends.lax.trace.blocks import user_block
 from d2s.backends.lax.trace.snapshot import Snapshot
 from d2s.runtime import record
+from d2s.runtime.ops import is_assertion
 from d2s.runtime.record import Carried, Note
 from d2s.runtime.values import Maybe, Unbound
 
 
 def note(became: str, why: str, carried: Sequence[Carried] = ()) -> None:
-    """Note the statement that runs now; trials of loops are no news."""
+    """Note the statement that runs now, unless this is a trial of a loop, which is taken back."""
     if record.is_on() and not scopes.in_trial():
         record.add(Note(sites.where(), became, why, tuple(carried)))
 
@@ -42,12 +43,12 @@ def branch(
         values = [value] if len(names) == 1 else several if names else []
         found = carried(names, values, sides=2) + carried(labels, contents, sides=2)
         note(became, why, found)
-    elif sites.where().text.lstrip().startswith(("assert", "d2s.assert_")):
+    elif is_assertion(*blocks):
         note("error code", why)
 
 
 def labels(watch: Snapshot, slots: Sequence[Slot]) -> list[str]:
-    """What a user calls places; nobody asks unless a record is made."""
+    """The user's names of slots; none while no record is made, because nobody would read them."""
     return [watch.label_of(slot).replace("`", "") for slot in slots] if record.is_on() else []
 
 

@@ -1,6 +1,8 @@
-"""Which lists, dicts and objects nobody has but the variable that a staged block is about to bind.
+"""Lists, dicts and objects whose sole owner is the variable that a staged block is about to bind.
 
-Where such a one is replaced by what the block makes, no other name can tell the two apart.
+In ``pair = [a, b]`` followed by ``if x > 0: pair = [b, a]``, the branch joins two lists into a new
+one. That is right only if no other name has the first list: its owner could tell the two apart.
+References are counted to see that.
 """
 
 from __future__ import annotations
@@ -14,8 +16,10 @@ from d2s.backends.lax.trace.blame import assigned_here
 from d2s.backends.lax.trace.boxes import contents
 
 
-def alone(block: Callable[..., Any], state: tuple[Any, ...], skip: int = 0) -> frozenset[int]:
-    """Of the variables that a block gets and binds anew: what only they have, by identity."""
+def solely_owned(
+    block: Callable[..., Any], state: tuple[Any, ...], skip: int = 0
+) -> frozenset[int]:
+    """The ids of objects that only those variables have which a block takes and binds anew."""
     code = getattr(block, "__code__", None)
     if code is None or code.co_argcount - skip != len(state):
         return frozenset()

@@ -1,4 +1,12 @@
-"""Whether the test of a loop will be a run-time value, before a trip of it has run."""
+"""Prediction: whether the test of a loop will be a run-time value, before a trip of it has run.
+
+    n = 0
+    while n < 9:            The test is known before the first trip. A trial of one trip on abstract
+        n = n + int(x)      values finds that `n` is a run-time value after it, so the test will be
+                            one, too: the loop is staged from its first trip on.
+
+The trial is undone. It is repeated while more of the state becomes run-time values.
+"""
 
 from __future__ import annotations
 
@@ -34,20 +42,16 @@ def becomes_traced(test: Body, body: Body, state: State, watch: Snapshot, known:
 
 
 def _try(test: Body, body: Body, state: State, watch: Snapshot, known: Memory) -> bool:
-    """A trip on abstract values, undone; what it tells about the number of trips is noted."""
+    """Trips on abstract values, undone, until no more of the state becomes a run-time value.
+
+        plan  = the state, with a hole for each leaf that is a run-time value
+        trial = (whether the test holds, the state after a trip), of the holes' types
+
+    Where the test stays a Python value, the last trial also says whether the loop is a short one.
+    """
     plan = [boxed(value) for value in state]
     for _ in range(len(leaves(plan)) + 2):
-        holes: list[Hole] = []
-
-        def hole(leaf: Any, holes: list[Hole] = holes) -> Any:
-            if isinstance(leaf, Hole):
-                holes.append(leaf)
-            elif is_traced(leaf):
-                leaf = Hole(leaf, type_of(leaf))
-                holes.append(leaf)
-            return leaf
-
-        plan = map_leaves(hole, plan)
+        plan, holes = _with_holes(plan)
 
         def run(*inputs: Any, plan: list[Any] = plan, holes: list[Hole] = holes) -> Any:
             values = given(plan, holes, inputs)
@@ -62,7 +66,8 @@ def _try(test: Body, body: Body, state: State, watch: Snapshot, known: Memory) -
                 region = trace(run, [h.type for h in holes], watch)
         except Exception as error:
             if is_internal(error):
-                return False  # Python's own loop will say it better, if it is reached at all
+                # the loop of Python raises it with a better message, if it comes to that at all
+                return False
             raise
         if isinstance(region.value, Filler):
             return False
@@ -86,6 +91,21 @@ def _try(test: Body, body: Body, state: State, watch: Snapshot, known: Memory) -
     return False
 
 
+def _with_holes(plan: list[Any]) -> tuple[list[Any], list[Hole]]:
+    """The plan with a hole for each run-time value, and all its holes in order."""
+    holes: list[Hole] = []
+
+    def hole(leaf: Any) -> Any:
+        if isinstance(leaf, Hole):
+            holes.append(leaf)
+        elif is_traced(leaf):
+            leaf = Hole(leaf, type_of(leaf))
+            holes.append(leaf)
+        return leaf
+
+    return map_leaves(hole, plan), holes
+
+
 def _is_short(
     test: Body, plan: list[Any], holes: list[Hole], region: Region, watch: Snapshot
 ) -> bool:
@@ -94,12 +114,12 @@ def _is_short(
     It is a guess: a loop that goes on in spite of it is looked at again.
     """
     _, after = region.value
-    places = [(slot, slot.get(), then) for slot, then in region.slots.values()]
+    written = [(slot, slot.get(), then) for slot, then in region.slots.values()]
 
     def run(*inputs: Any) -> bool:
         values = given(plan, holes, inputs)
         for trips in range(1, FEW + 1):
-            for slot, now, then in places:
+            for slot, now, then in written:
                 slot.set(_stepped(now, then, trips))
             go = test(*map(_stepped, values, after, [trips] * len(values)))
             if is_traced(go):
@@ -108,7 +128,7 @@ def _is_short(
                 return True
         return False
 
-    if not any(type(now) is int for now in (*plan, *(now for _, now, _ in places))):
+    if not any(type(now) is int for now in (*plan, *(now for _, now, _ in written))):
         return False
     try:
         with scopes.trial():
@@ -126,13 +146,17 @@ def _stepped(now: Any, then: Any, trips: int) -> Any:
 
 
 def _is_constant(test: Body) -> bool:
-    """``while True``: the test reads nothing."""
+    """Whether the test reads nothing, as that of ``while True``.
+
+    What a function reads is in its bytecode alone. The converter knows it as well, but the test
+    that it writes is a function like any other, and so may be one of a text that d2s wrote before.
+    """
     loads = ("LOAD_FAST", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_CLOSURE")
     return not any(i.opname.startswith(loads) for i in dis.get_instructions(test.__code__))
 
 
 def _is_same(now: Any, later: Any) -> bool:
-    """Whether an iteration leaves the state as it was, but for run-time values."""
+    """Whether a trip leaves the state as it was, but for run-time values."""
     if isinstance(now, Hole) or isinstance(later, Out):
         return isinstance(now, Hole)
     one, other = children(now), children(later)
@@ -144,7 +168,7 @@ def _is_same(now: Any, later: Any) -> bool:
 
 
 def _tracedness(plan: list[Any], after: list[Any]) -> list[Any] | None:
-    """The plan with leaves that an iteration made run-time values; None when there are no more."""
+    """The plan with a hole for each leaf that a trip made a run-time value; None for none."""
     grown = [_grown(now, later) for now, later in zip(plan, after, strict=True)]
     return None if all(a is b for a, b in zip(grown, plan, strict=True)) else grown
 

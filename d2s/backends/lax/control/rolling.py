@@ -1,8 +1,11 @@
-"""Loops with a known number of trips: one body in the graph where that is proven to change nothing.
+"""Rolling: a loop with a known number of trips as one `lax.scan`, where that changes nothing.
 
-The body is traced with a run-time index. It stays Python's loop when the body needs the index as a
-Python value, when it carries Python numbers that would no longer be exact, when something could
-happen on the host, and when a second look at the body gives another graph.
+    for i in range(100):        =>      lax.scan over the positions 0 .. 99, with the graph of one
+        x = x + i * w                   trip in which `i` is an integer of the graph
+
+The body is traced with a run-time index. It stays Python's loop, unrolled, when the body needs the
+index as a Python value, when it carries Python numbers that would no longer be exact, when
+something could happen on the host, and when a second look at the body gives another graph.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from typing import Any
 
 import numpy as np
 from jax.extend.core import Literal
+from jax.extend.core.primitives import add_p, cond_p, convert_element_type_p, mul_p, sub_p
 
 from d2s.backends.lax.control.carry import LoopTraits, settle
 from d2s.backends.lax.control.memory import Memory
@@ -35,11 +39,11 @@ from d2s.options.loop_options import Loops
 
 logger = logging.getLogger("d2s")
 
-#: so many trips stay as they are: one body is not worth it
+#: loops of so many trips are unrolled: a graph of one body is not worth the search for it
 FEW = 8
-#: a loop that was refused so often at one place, in trips of a loop around it, is not tried again
+#: a loop at one site that was refused so often, in trips of a loop around it, is not tried again
 OFTEN = 2
-#: trips that are counted to find out how many there are
+#: the most trips for which the test of a `while` is asked to find out how many there are
 MOST = 1_000_000
 
 Step = Callable[..., State]
@@ -180,7 +184,10 @@ def look_at(
 def trips_of(
     plan: Plan, tested: Region, test: Callable[..., Any], count: int, numbers: dict[int, After]
 ) -> int:
-    """How often a test says yes that only looks at Python numbers."""
+    """The number of trips of a `while` whose test reads nothing but Python numbers.
+
+    The numbers after any number of trips are known, so the test is asked for each until it says no.
+    """
     if not tested.is_pure or not isinstance(tested.value, Out):
         raise NotRolled("its test does more than to compare numbers")
     known = {id(j.sides[0]) for j in plan.carried if id(j) in numbers}
@@ -190,7 +197,8 @@ def trips_of(
 
     read = {id(hole) for n, hole in enumerate(plan.holes) if tested.reads(n)}
     lines = [numbers[id(j)] for j in plan.carried if id(j) in numbers and id(j.sides[0]) in read]
-    # from the second trip on numbers lie on lines: those that stand still say the same for ever
+    # From the second trip on every number moves by the same step in each trip. If all of them stand
+    # still, the test says the same forever, and two answers are enough.
     most = MOST if any(line(1) != line(2) for line in lines) else 2
     before = [slot.get() for slot in plan.slots]
     try:
@@ -210,7 +218,7 @@ def trips_of(
 
 
 def _state_after(plan: Plan, trips: int, numbers: dict[int, After]) -> list[Any]:
-    """What a test sees: the numbers as they are after so many trips, the rest as it was before."""
+    """What the test reads: the numbers after so many trips, everything else as before the loop."""
 
     def value(leaf: Any) -> Any:
         if isinstance(leaf, Joined):
@@ -248,13 +256,13 @@ def _constant(value: Any, trips: int) -> Any:
 
 
 def _own_values(jaxpr: Any, inputs: set[Any]) -> set[Any]:
-    """What Python computes by itself from these inputs, in some iteration at least."""
+    """The variables that Python would compute by itself from these inputs, in some trip or all."""
     own = set(inputs)
     for equation in jaxpr.eqns:
         flags = [isinstance(v, Literal) or v in own for v in equation.invars]
         if all(flags):
             own.update(equation.outvars)
-        elif equation.primitive.name == "cond" and flags[0]:
+        elif equation.primitive is cond_p and flags[0]:
             # Python would take one of the branches, and know what it gives
             for branch in equation.params["branches"]:
                 inner = branch.jaxpr
@@ -290,7 +298,7 @@ class _Own:
         self.fixed = {self.vars[id(h)]: h.init for h in numbers if id(h) not in self.carried}
 
     def _stays(self, hole: Hole, own: set[Any]) -> bool:
-        """Whether it is a Python number after an iteration, too."""
+        """Whether a number of Python's is one after a trip, too."""
         joined = self.carried.get(id(hole))
         if joined is None or not isinstance(joined.sides[1], Out):
             return True
@@ -360,20 +368,20 @@ class _Own:
         equation = self.made.get(var)
         if equation is None:
             return None
-        name = equation.primitive.name
-        if name not in ("add", "sub", "mul", "convert_element_type"):
+        operation = equation.primitive
+        if operation not in (add_p, sub_p, mul_p, convert_element_type_p):
             return None
         parts = [self._line(v, start) for v in equation.invars]
         one, other = parts[0], parts[-1]
         if one is None or other is None:
             return None
-        if name == "convert_element_type":
+        if operation is convert_element_type_p:
             return one
-        if name == "mul":
+        if operation is mul_p:
             if one[:2] != (0, 0):
                 one, other = other, one
             if one[:2] != (0, 0):
                 return None
             return one[2] * other[0], one[2] * other[1], one[2] * other[2]
-        sign = 1 if name == "add" else -1
+        sign = 1 if operation is add_p else -1
         return one[0] + sign * other[0], one[1] + sign * other[1], one[2] + sign * other[2]

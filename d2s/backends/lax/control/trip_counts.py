@@ -3,7 +3,13 @@
 A counter starts at a number that is known. All ways through a trip after which the loop goes on are
 looked at, by the sides of the branches they take: on each of them the counter must move in one
 direction, by a known number, and something that was asked on that way must keep it below (or above)
-a known number. The question may be the test of the loop or a branch that would have left it.
+a known number. The question may be the test of the loop or a branch that would have left it. ::
+
+    n = 0                        two ways: n moves by 1 or by 2, and on both ``n < 10`` was asked
+    while x > 0:                 (else the loop would have been left), so n goes to 11 at most: no
+        if n >= 10: break        more than 12 trips
+        n += 2 if x > 5 else 1
+        x = f(x)
 """
 
 from __future__ import annotations
@@ -20,10 +26,10 @@ from d2s.backends.lax.forms.trees import Filler, Out
 from d2s.backends.lax.jaxprs.formulas import COMPARISONS, Formula, Formulas
 from d2s.backends.lax.regions.regions import Region
 
-#: ways through a trip that are looked at
+#: the most ways through a trip that are looked at
 MANY = 64
 
-#: something that holds
+#: a formula and the value that it has on a way through a trip
 Claim = tuple[Formula, int]
 
 _OPPOSITE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
@@ -105,7 +111,7 @@ class _TripFormulas:
             try:
                 ways.append(_Way.through([*chosen, *self._claims], own, after))
             except _Undecided as found:
-                # the last one first: those before it may need it
+                # the claim about the index comes first: the claims before may need it
                 choices += [[(found.index, n), *chosen] for n in range(found.count)]
             except _Impossible:
                 continue

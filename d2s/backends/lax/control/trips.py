@@ -1,4 +1,11 @@
-"""One trip of a loop on abstract values: what goes into the body, and what comes out of it."""
+"""One trip of a loop on abstract values: what goes into the body, and what comes out of it.
+
+    plan  = the state as a tree, with a `Hole` for each leaf that is or may become a run-time value
+    trip  = the body on the plan with tracers in its holes; then the state after it, taken apart
+
+For ``while ...: l.append(x); x = x * 2`` the plan is ``[list, Hole(x)]``. While the trip runs, a
+`Recorder` stands in the place of the list, which takes what is appended.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +37,7 @@ class Hole(Leaf):
     def before(self) -> Any:
         if isinstance(self.init, Filler):
             return self.type.zeros()
-        # jax would keep a reference to a NumPy array, which may be written later
+        # JAX would keep a reference to the NumPy array, which the program may write later
         init = self.init.copy() if isinstance(self.init, np.ndarray) else self.init
         return cast(init, self.type)
 
@@ -54,7 +61,7 @@ class Last(Slot):
         return self.owner[-1]
 
     def set(self, value: Any) -> None:
-        """After the loop the list has it."""
+        """Nothing to do: after the loop the item is in the list."""
 
 
 class _NamedRecorder(Recorder):
@@ -81,7 +88,7 @@ class Trip(Handed):
         self._body, self._plan, self._holes, self._shared = body, plan, holes, shared
         self._grown, self._watch, self._extra, self._state = grown, watch, extra, state
         self._memo: dict[Any, Any] = {}
-        #: which of the state the iteration has changed in place
+        #: positions in the state of lists, dicts and objects that the trip has changed in place
         self.changed: list[int] = []
         self._after: list[Any] = []
         self._recorders: list[Recorder] = []
@@ -116,7 +123,7 @@ class Trip(Handed):
         return self
 
     def _stand_in(self) -> list[tuple[Slot, list[Any], Recorder]]:
-        """Put the recorders where the lists are."""
+        """Put a recorder into every slot that holds its list."""
         stands = {id(r.owner): r for r in self._recorders}
         for recorder in self._recorders:
             if self._watch.is_fixed_in_something(recorder.owner):
@@ -145,7 +152,7 @@ class Trip(Handed):
                 recorder = self._memo[id(slot.owner)]
                 take.view[slot.identity] = slot, take((recorder.added or recorder.last)[-1])
         taken = [*state, *(take(r.added, compact=True) for r in self._recorders)]
-        # what nobody holds any more is not in the graph
+        # let go of the values: those that nobody else holds are no outputs of the graph
         self._memo, self._after, self._recorders = {}, [], []
         return taken
 

@@ -1,4 +1,10 @@
-"""Loops that Python itself runs while a graph is built: every iteration is in the graph."""
+"""Loops that Python itself runs while a graph is built: every trip is in the graph.
+
+for w in weights:               x = x @ weights[0]
+    x = x @ w           =>      x = x @ weights[1]
+    if x[0] > 9:                a run-time condition leaves it: each further trip is in a branch
+        break                   ``if not broke:``
+"""
 
 from __future__ import annotations
 
@@ -22,7 +28,7 @@ Body = Callable[..., Any]
 
 logger = logging.getLogger("d2s")
 
-#: more unrolled trips in a graph than that are worth a word
+#: the logger warns of a graph with more unrolled trips than that
 MANY = 1000
 
 
@@ -43,7 +49,7 @@ def _unroll(iterable: Iterable[Any], body: Body, state: State, test: Body | None
     trips = 0
     for trips, item in enumerate(items, 1):
         count_trip()
-        # by name, so that whoever asks who holds an array (see `aliases`) finds this, too
+        # `aliases` counts the names of an array in the frames that run: it must find these, too
         arguments = (item, *state)
         state = as_tuple(body(*arguments), count)
         if test is None:
@@ -58,7 +64,7 @@ def _unroll(iterable: Iterable[Any], body: Body, state: State, test: Body | None
 
 
 def count_trip() -> None:
-    """Say once for a graph that there are many trips in it, whichever loops they are of."""
+    """Count a trip of any loop, and warn once for a graph that there are many in it."""
     if scopes.in_trial() or record.trip() != MANY + 1:
         return
     site = sites.where()
@@ -72,7 +78,7 @@ def count_trip() -> None:
 
 
 def _yielded(generator: types.GeneratorType[Any, Any, Any]) -> Iterator[Any]:
-    """What a generator gives; it is not converted, and says so when that was needed."""
+    """What a generator gives; where it needs a run-time value, the error says that it cannot."""
     while True:
         try:
             item = next(generator)

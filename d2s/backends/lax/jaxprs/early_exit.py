@@ -7,7 +7,8 @@
             state = rest(state)
 
 The way out runs once at most, so it need not be in the loop; without the branch the trip is faster,
-and much more so on the way back of a gradient.
+and much more so on the way back of a gradient. It is done where the question ``done(state)`` is
+cheap enough to be asked twice; `rotation` does it where the rest of the body needs its work.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Literal, Var, jaxpr_as_fun, jaxprs_in_params
+from jax.extend.core.primitives import and_p, cond_p, convert_element_type_p, jit_p, not_p
 from jax.interpreters.partial_eval import dce_jaxpr
 
 #: equations that may run twice, in the question and in the trip
@@ -27,7 +29,7 @@ CHEAP = 12
 
 
 @dataclass
-class Folded:
+class ExitedLoop:
     """The loop with the question in its test, and what is left to do behind it."""
 
     test: Any
@@ -87,8 +89,10 @@ def way_out(test: Any, tests: int, body: Any, consts: int) -> tuple[Any, int] | 
     return None
 
 
-def fold(test: Any, tests: int, body: Any, consts: int, equation: Any, side: int) -> Folded | None:
-    """The loop with its way out behind it; None where the question would cost twice."""
+def exit_in_test(
+    test: Any, tests: int, body: Any, consts: int, equation: Any, side: int
+) -> ExitedLoop | None:
+    """The loop with its way out behind it; None where to ask twice would cost too much."""
     jaxpr = body.jaxpr
     question = needed(jaxpr, equation.invars[0])
     if not _is_cheap(jaxpr, equation, question):
@@ -100,7 +104,7 @@ def fold(test: Any, tests: int, body: Any, consts: int, equation: Any, side: int
     keep = [n >= fixed for n in range(len(going.jaxpr.invars))]
     smaller, reads = dce_jaxpr(going.jaxpr, [True], keep)
     going = ClosedJaxpr(smaller, going.consts)
-    return Folded(going, stay, list(reads[:fixed]), asked, leave)
+    return ExitedLoop(going, stay, list(reads[:fixed]), asked, leave)
 
 
 def _flags(test: Any, tests: int) -> set[int]:
@@ -111,17 +115,17 @@ def _flags(test: Any, tests: int) -> set[int]:
     while ways:
         way = ways.pop()
         equation = None if isinstance(way, Literal) else made.get(way)
-        name = equation.primitive.name if equation is not None else ""
-        if equation is not None and name in ("and", "convert_element_type"):
+        operation = None if equation is None else equation.primitive
+        if equation is not None and operation in (and_p, convert_element_type_p):
             ways += equation.invars
-        elif equation is not None and name == "not" and isinstance(equation.invars[0], Var):
+        elif equation is not None and operation is not_p and isinstance(equation.invars[0], Var):
             found.update([places[equation.invars[0]]] if equation.invars[0] in places else [])
     return found
 
 
 def _side_that_leaves(equation: Any, jaxpr: Any, consts: int, flags: set[int]) -> int | None:
     """Which side of a branch sets a flag that the other leaves as it is."""
-    if equation.primitive.name != "cond" or len(equation.params["branches"]) != 2:
+    if equation.primitive is not cond_p or len(equation.params["branches"]) != 2:
         return None
     sides = [branch.jaxpr for branch in equation.params["branches"]]
     for flag in flags:
@@ -157,11 +161,8 @@ def needed(jaxpr: Any, var: Any) -> list[Any]:
 
 
 def _is_cheap(jaxpr: Any, branch: Any, question: list[Any]) -> bool:
-    """Whether the question costs nothing twice: what the trip needs of it, too, is scalar."""
-    if any(
-        list(jaxprs_in_params(e.params)) and e.primitive.name not in ("jit", "pjit")
-        for e in question
-    ):
+    """Whether the question may be asked twice: what the trip needs of its work is a few scalars."""
+    if any(list(jaxprs_in_params(e.params)) and e.primitive is not jit_p for e in question):
         return False
     used = used_besides(jaxpr, branch, question)
     shared = {v for e in question for v in e.outvars if v in used}
@@ -225,16 +226,20 @@ def _questions(test: Any, tests: int, leaves: Any, consts: int, side: int) -> tu
 
 
 def as_flag(which: Any, side: int) -> tuple[Any, int]:
-    """The question as the flag that the number of a side was made from, if it was."""
+    """The question whether a branch goes to a side, asked of the flag that its index is made of.
+
+    JAX makes the index of a branch from a flag by a cast. Without it, the answer of the graph
+    `which` is the flag itself; the side changes where there was a `not`.
+    """
     while True:
         last = next((e for e in which.eqns if which.outvars[0] in e.outvars), None)
-        name = "" if last is None else last.primitive.name
-        if last is None or name not in ("convert_element_type", "not"):
+        operation = None if last is None else last.primitive
+        if last is None or operation not in (convert_element_type_p, not_p):
             return which, side
         (flag,) = last.invars
         if flag.aval.dtype != jnp.bool_:
             return which, side
-        side = 1 - side if name == "not" else side
+        side = 1 - side if operation is not_p else side
         which = with_parts(which, [e for e in which.eqns if e is not last], [flag])
 
 
@@ -263,5 +268,6 @@ def _renamed(eqns: Sequence[Any], names: dict[Any, Any]) -> list[Any]:
 
 
 def with_parts(jaxpr: Any, eqns: Sequence[Any], outvars: Sequence[Any]) -> Any:
+    """A graph with other equations and outputs."""
     unknown = jaxpr.debug_info.with_unknown_names()
     return jaxpr.replace(eqns=list(eqns), outvars=list(outvars), debug_info=unknown)

@@ -1,6 +1,10 @@
 """Flags and integers of a graph as formulas of its inputs, to reason about trips of a loop.
 
-Branches and selections are choices, small functions of jax's are looked into; whatever else
+A body ``i = i + 2 if p else i + 1`` with the inputs `i` and `p` has the output ::
+
+    choose(p, plus(i, 1), plus(i, 2))
+
+Branches and selections are choices, small functions of JAX's are looked into; whatever else
 computes a value leaves it unknown.
 """
 
@@ -12,16 +16,42 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import Literal
+from jax.extend.core.primitives import (
+    add_p,
+    and_p,
+    broadcast_in_dim_p,
+    closed_call_p,
+    cond_p,
+    convert_element_type_p,
+    copy_p,
+    custom_jvp_call_p,
+    eq_p,
+    ge_p,
+    gt_p,
+    jit_p,
+    le_p,
+    lt_p,
+    ne_p,
+    not_p,
+    or_p,
+    reshape_p,
+    select_n_p,
+    squeeze_p,
+    stop_gradient_p,
+    sub_p,
+)
 
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 
-_CALLS = {
-    "jit": "jaxpr",
-    "pjit": "jaxpr",
-    "closed_call": "call_jaxpr",
-    "custom_jvp_call": "call_jaxpr",
+#: what operations of JAX's are in formulas
+_NAMES = {
+    **{lt_p: "lt", le_p: "le", gt_p: "gt", ge_p: "ge", eq_p: "eq", ne_p: "ne"},
+    **{not_p: "not", and_p: "and", or_p: "or"},
 }
-_SAME = ("copy", "copy_p", "stop_gradient", "reshape", "squeeze", "broadcast_in_dim")
+#: operations that run a graph of their own, and the parameter that has it
+_CALLS = {jit_p: "jaxpr", closed_call_p: "call_jaxpr", custom_jvp_call_p: "call_jaxpr"}
+#: operations that give a scalar as it is
+_SAME = frozenset({copy_p, stop_gradient_p, reshape_p, squeeze_p, broadcast_in_dim_p})
 
 
 class Formula:
@@ -77,10 +107,10 @@ class Formulas:
 
     def _read(self, equation: Any, inputs: list[Formula]) -> list[Formula]:
         """The results of an equation; none where they are unknown."""
-        name, params = equation.primitive.name, equation.params
-        if name in _CALLS:
-            return self.read(params[_CALLS[name]].jaxpr, inputs)
-        if name == "cond":
+        operation, params = equation.primitive, equation.params
+        if operation in _CALLS:
+            return self.read(params[_CALLS[operation]].jaxpr, inputs)
+        if operation is cond_p:
             sides = [self.read(b.jaxpr, inputs[1:]) for b in params["branches"]]
             return [self._chosen(inputs[0], case) for case in zip(*sides, strict=True)]
         if not all(_is_whole(v.aval) for v in (*equation.invars, *equation.outvars)):
@@ -89,19 +119,18 @@ class Formulas:
         return [] if made is None else [made]
 
     def _made_by(self, equation: Any, inputs: list[Formula]) -> Formula | None:
-        name = equation.primitive.name
-        if name in COMPARISONS:
-            return self.make(name, *inputs)
-        if name == "select_n":
-            return self._chosen(inputs[0], inputs[1:])
-        if name in ("add", "sub"):
-            return self._sum(inputs, 1 if name == "add" else -1)
-        if name in ("not", "and", "or"):
+        operation = equation.primitive
+        if operation in _NAMES:
+            # `and` of integers works on their bits
             is_flag = equation.outvars[0].aval.dtype == jnp.bool_
-            return self.make(name, *inputs) if is_flag else None
-        if name == "convert_element_type":
+            return self.make(_NAMES[operation], *inputs) if is_flag else None
+        if operation is select_n_p:
+            return self._chosen(inputs[0], inputs[1:])
+        if operation in (add_p, sub_p):
+            return self._sum(inputs, 1 if operation is add_p else -1)
+        if operation is convert_element_type_p:
             return self._converted(inputs[0], equation.invars[0].aval, equation.outvars[0].aval)
-        return inputs[0] if name in _SAME else None
+        return inputs[0] if operation in _SAME else None
 
     def _sum(self, inputs: list[Formula], sign: int) -> Formula | None:
         one, other = inputs

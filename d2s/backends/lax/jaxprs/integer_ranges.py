@@ -13,15 +13,30 @@ from typing import Any
 import jax
 import numpy as np
 from jax.extend.core import Literal
+from jax.extend.core.primitives import (
+    add_p,
+    and_p,
+    cond_p,
+    copy_p,
+    div_p,
+    integer_pow_p,
+    jit_p,
+    scan_p,
+    select_n_p,
+    shift_left_p,
+    sub_p,
+    while_p,
+)
 
 from d2s.backends.lax.jaxprs import proof
+from d2s.backends.lax.jaxprs.bounded.loop import loop_p
 from d2s.backends.lax.jaxprs.overflow import CHECKS, FEW, stands_for_python_int
 from d2s.backends.lax.jaxprs.proof import Range
 from d2s.backends.lax.private import equations_of, frame_of, running_traces
 from d2s.libraries import is_library_file
 
 _ALL = -(2**31), 2**31 - 1
-#: where steps by one do not get to in any time
+#: numbers so far from the limits that steps by one do not get there in any time
 _FAR = -(2**30), 2**30 - 1
 
 
@@ -31,7 +46,7 @@ class Unchecked(Exception):
 
 def require_checks() -> None:
     """Ask for another graph if an integer of the one that was just built may wrap."""
-    frames = map(frame_of, running_traces())  # a transformation has none
+    frames = map(frame_of, running_traces())  # that of a transformation has no frame
     frame = next((one for one in frames if one is not None), None)
     if frame is not None and _may_wrap(equations_of(frame), {}):
         raise Unchecked
@@ -40,17 +55,17 @@ def require_checks() -> None:
 def _may_wrap(equations: Iterable[Any], ranges: dict[Any, Range]) -> bool:
     for equation in equations:
         given = [v.val if isinstance(v, jax.core.Tracer) else v for v in equation.invars]
-        name = equation.primitive.name
-        if name == "cond":
+        operation = equation.primitive
+        if operation is cond_p:
             if _branches_may_wrap(equation, given, ranges):
                 return True
-        elif name in _LOOPS:
+        elif operation in _LOOPS:
             if _loop_may_wrap(equation, given, ranges):
                 return True
         elif len(equation.outvars) == 1 and stands_for_python_int(equation.outvars[0]):
             span = _result(equation, [_span(v, ranges) for v in given])
             fits = span is not None and span[0] >= _ALL[0] and span[1] <= _ALL[1]
-            if name in CHECKS and not fits:
+            if operation in CHECKS and not fits:
                 return True
             ranges[equation.outvars[0]] = span if span is not None and fits else _ALL
     return False
@@ -70,21 +85,23 @@ def _span(atom: Any, ranges: dict[Any, Range]) -> Range | None:
 
 
 def _result(equation: Any, spans: list[Range | None]) -> Range | None:
-    name, params = equation.primitive.name, equation.params
-    if name in ("jit", "pjit"):
-        name = _function_of_jax(params)
-    if name == "integer_pow" and spans[0] is not None:
+    operation, params = equation.primitive, equation.params
+    if operation is integer_pow_p and spans[0] is not None:
         most = max(map(abs, spans[0])) ** params["y"]
         return (0 if params["y"] % 2 == 0 else -most), most
-    rule = _RULES.get(name)
+    rule = _function_of_jax(params) if operation is jit_p else _RULES.get(operation)
     return rule(*spans) if rule is not None else None
 
 
-def _function_of_jax(params: Any) -> str:
-    """The name of a function of jax's that is a graph of its own, if it has a rule here."""
-    name, file = params.get("name", ""), params["jaxpr"].jaxpr.debug_info.func_filename
-    known = name in ("remainder", "floor_divide", "_where")
-    return name if known and file is not None and is_library_file(file) else ""
+def _function_of_jax(params: Any) -> Callable[..., Range | None] | None:
+    """The rule of a function of `jax.numpy` that is a graph of its own.
+
+    Such a graph has a name and the file of its function, and nothing else that says what it is.
+    """
+    rule, file = _OF_FUNCTIONS.get(params.get("name", "")), None
+    if rule is not None:
+        file = params["jaxpr"].jaxpr.debug_info.func_filename
+    return rule if file is not None and is_library_file(file) else None
 
 
 def _remainder(one: Range | None, other: Range | None) -> Range | None:
@@ -102,13 +119,15 @@ def _shifted(one: Range | None, other: Range | None) -> Range | None:
     return min(a << b for a in one for b in other), max(a << b for a in one for b in other)
 
 
-_RULES: dict[str, Callable[..., Range | None]] = {
+_RULES: dict[Any, Callable[..., Range | None]] = {
     **proof.RULES,
+    and_p: _masked,
+    shift_left_p: _shifted,
+}
+_OF_FUNCTIONS: dict[str, Callable[..., Range | None]] = {
     "remainder": _remainder,
-    "floor_divide": proof.RULES["div"],
-    "_where": proof.RULES["select_n"],
-    "and": _masked,
-    "shift_left": _shifted,
+    "floor_divide": proof.RULES[div_p],
+    "_where": proof.RULES[select_n_p],
 }
 
 
@@ -124,7 +143,7 @@ def _branches_may_wrap(equation: Any, given: list[Any], ranges: dict[Any, Range]
             return True
         ways.append([_span(v, inner) for v in branch.jaxpr.outvars])
     for out, *spans in zip(equation.outvars, *ways, strict=True):
-        joined = proof.RULES["select_n"](None, *spans)
+        joined = proof.RULES[select_n_p](None, *spans)
         if joined is not None:
             ranges[out] = joined
     return False
@@ -132,7 +151,7 @@ def _branches_may_wrap(equation: Any, given: list[Any], ranges: dict[Any, Range]
 
 # -- what comes out of loops -----------------------------------------------------------------------
 
-_LOOPS = ("while", "scan", "bounded_while")
+_LOOPS = frozenset({while_p, scan_p, loop_p})
 
 
 def _loop_may_wrap(equation: Any, given: list[Any], ranges: dict[Any, Range]) -> bool:
@@ -159,7 +178,7 @@ def _loop_may_wrap(equation: Any, given: list[Any], ranges: dict[Any, Range]) ->
             break
         counters -= gone
     most = max((count or 0 for count in steps.values()), default=0)
-    trips = equation.params["length"] if equation.primitive.name == "scan" else None
+    trips = equation.params["length"] if equation.primitive is scan_p else None
     spans = [integers[own][0] or _ALL for own in counters] + met
     for own, (begin, after, out) in integers.items():
         if after is own:
@@ -179,10 +198,10 @@ def _is_near(begin: Range | None) -> bool:
 def _body(equation: Any) -> tuple[Any, tuple[int, int]]:
     """The body of a loop, and where what it carries begins: in the equation, and in the body."""
     params = equation.params
-    if equation.primitive.name == "while":
+    if equation.primitive is while_p:
         consts = params["body_nconsts"]
         return params["body_jaxpr"].jaxpr, (params["cond_nconsts"] + consts, consts)
-    if equation.primitive.name == "scan":
+    if equation.primitive is scan_p:
         count = params.get("num_consts")
         if count is None:
             count = len(params["ft_in"].unpack()[0])
@@ -205,16 +224,16 @@ def _steps(atom: Any, heads: set[Any], makers: dict[Any, Any], met: list[Range])
     equation = makers.get(atom)
     if equation is None:
         return None
-    name, given = equation.primitive.name, equation.invars
-    if name in ("add", "sub") and isinstance(given[1], Literal):
+    operation, given = equation.primitive, equation.invars
+    if operation in (add_p, sub_p) and isinstance(given[1], Literal):
         before, step = _steps(given[0], heads, makers, met), _span(given[1], {})
         return None if before is None or step is None else before + abs(step[0])
-    if name == "select_n":
+    if operation is select_n_p:
         return _most(_steps(case, heads, makers, met) for case in given[1:])
-    if name == "cond":
+    if operation is cond_p:
         n, ways = equation.outvars.index(atom), equation.params["branches"]
         return _most(_in_branch(way.jaxpr, n, given[1:], heads, makers, met) for way in ways)
-    if name == "copy":
+    if operation is copy_p:
         return _steps(given[0], heads, makers, met)
     return None
 

@@ -1,7 +1,11 @@
-"""Parts of a loop's carry that no trip changes are no carry: the loop reads them as constants.
+"""Loop invariants: parts of the carry that no trip changes become constants of the loop.
 
-A flag of a ``break`` that the test of the loop asks for itself is such a part, and false: then the
-test need not ask for it either.
+    while i < n and not broke:                    while i < n:
+        i, n, broke = i + 1, n, broke      ==>        i = i + 1
+
+Here `n` is read as a constant, and `broke`, which is known to be false, is not read at all. The
+flag of a ``break`` is such a part where the test of the loop asks by itself for what sets it
+(`early_exit`).
 """
 
 from __future__ import annotations
@@ -12,10 +16,11 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Literal, Var
+from jax.extend.core.primitives import and_p, convert_element_type_p, not_p
 
 
-class Steady(NamedTuple):
-    """A loop without the parts that stay as they are; `kept` says which parts are left."""
+class VaryingLoop(NamedTuple):
+    """A loop without its invariants; `kept` says which parts of the carry are left."""
 
     test: Any
     tests: list[Any]
@@ -30,23 +35,26 @@ class Steady(NamedTuple):
         return [next(changed) if k else b for k, b in zip(self.kept, before, strict=True)]
 
 
-def steady(test: Any, tests: list[Any], body: Any, consts: list[Any], values: list[Any]) -> Steady:
+def without_invariants(
+    test: Any, tests: list[Any], body: Any, consts: list[Any], values: list[Any]
+) -> VaryingLoop:
+    """The loop with its invariants as constants; with the graphs as they are where it has none."""
     jaxpr = body.jaxpr
     carry = jaxpr.invars[len(consts) :]
     kept = [out is not given for out, given in zip(jaxpr.outvars, carry, strict=True)]
     if all(kept) or not any(kept):
-        return Steady(test, tests, body, consts, values, [True] * len(kept))
+        return VaryingLoop(test, tests, body, consts, values, [True] * len(kept))
     test, tests = _without(test, tests, kept, values, test.jaxpr.outvars)
     outvars = [out for out, keep in zip(jaxpr.outvars, kept, strict=True) if keep]
     body, consts = _without(body, consts, kept, values, outvars)
     rest = [value for value, keep in zip(values, kept, strict=True) if keep]
-    return Steady(test, tests, body, consts, rest, kept)
+    return VaryingLoop(test, tests, body, consts, rest, kept)
 
 
 def _without(
     graph: Any, consts: list[Any], kept: list[bool], values: list[Any], outvars: Sequence[Any]
 ) -> tuple[Any, list[Any]]:
-    """The graph with steady parts as constants, or as what they are if that is known."""
+    """The graph with the invariants as constants, or as literals where their value is known."""
     jaxpr = graph.jaxpr
     own, carry = jaxpr.invars[: len(consts)], jaxpr.invars[len(consts) :]
     known: dict[Any, Any] = {}
@@ -78,7 +86,7 @@ def _known_flag(var: Any, value: Any) -> Any:
         return None
     if not isinstance(value, jax.core.Tracer):
         return Literal(np.bool_(bool(value)), var.aval)
-    held = getattr(value, "val", None)  # jax keeps a constant of the graph as what it is
+    held = getattr(value, "val", None)  # JAX keeps the literal of a constant in its tracer
     return Literal(np.bool_(held.val), var.aval) if isinstance(held, Literal) else None
 
 
@@ -103,13 +111,13 @@ def _simplified(
 
 def _answer(equation: Any, inputs: list[Any]) -> Any:
     """What a `not` or `and` of known flags is; None where it has to be computed."""
-    name = equation.primitive.name
+    operation = equation.primitive
     flags: list[Any] = [v for v in inputs if isinstance(v, Literal)]
     flags = [v for v in flags if v.aval.dtype == np.bool_]
-    if name == "not" and flags:
+    if operation is not_p and flags:
         return Literal(np.bool_(not flags[0].val), flags[0].aval)
-    if name == "and" and flags and not equation.outvars[0].aval.shape:
+    if operation is and_p and flags and not equation.outvars[0].aval.shape:
         one, other = inputs if inputs[0] is flags[0] else inputs[::-1]
         return other if one.val else one
-    is_cast = name == "convert_element_type" and flags
+    is_cast = operation is convert_element_type_p and flags
     return flags[0] if is_cast and equation.outvars[0].aval.dtype == np.bool_ else None

@@ -2,8 +2,10 @@
 
 Arithmetic on numbers that came from Python is checked where a wrapped result could go unnoticed: in
 staged loops, in functions that get Python integers, and elsewhere if the ranges do not say that it
-fits (`wrapping`). The check feeds the error code. Counting by one in a loop is not checked, nor are
-sums of a few positions: it takes too many steps.
+fits (`integer_ranges`). For ``a + b`` the check is whether the sign of the result differs from the
+signs of both operands; it sets the error code of the graph. Counting by one in a loop is not
+checked, nor are sums of a few positions of loops: to overflow, they would need loops of more trips
+than any machine makes.
 """
 
 from __future__ import annotations
@@ -12,6 +14,15 @@ from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
+from jax.extend.core.primitives import (
+    abs_p,
+    add_p,
+    integer_pow_p,
+    mul_p,
+    neg_p,
+    shift_left_p,
+    sub_p,
+)
 
 _LIMIT = 2147483000.0  # below 2**31 by more than the rounding of a float32 product
 
@@ -40,29 +51,30 @@ def _neg(a: Any, result: Any, params: Any) -> Any:
     return a == -(2**31)
 
 
-CHECKS: dict[str, Callable[..., Any]] = {
-    "add": _add,
-    "sub": _sub,
-    "mul": _mul,
-    "integer_pow": _integer_pow,
-    "shift_left": _shift_left,
-    "neg": _neg,
-    "abs": _neg,
+#: whether the result of an operation has wrapped, by its operands, its result and its parameters
+CHECKS: dict[Any, Callable[..., Any]] = {
+    add_p: _add,
+    sub_p: _sub,
+    mul_p: _mul,
+    integer_pow_p: _integer_pow,
+    shift_left_p: _shift_left,
+    neg_p: _neg,
+    abs_p: _neg,
 }
 
 
-#: a sum of so many positions of loops takes a loop of 2**28 steps to leave the range
+#: a sum of so many positions of loops leaves the range only in loops of 2**28 trips
 FEW = 8
 
 
 def risky(
     jaxpr: Any, counts: bool, positions: list[Any], ranges: dict[Any, tuple[int, int]]
 ) -> list[Any]:
-    """Equations whose result may leave the range.
+    """The equations whose result may leave 32 bits.
 
-    counts     steps by one are those of a loop
+    counts     whether the graph is the body of a loop, whose steps by one only count trips
     positions  variables that are positions of loops
-    ranges     variables whose least and largest values are known
+    ranges     the least and largest values of variables, where they are known
     """
     weights: dict[Any, int] = dict.fromkeys(positions, 1) if counts else {}
     ranges = dict(ranges)
@@ -71,7 +83,7 @@ def risky(
         result = equation.outvars[0] if equation.outvars else None
         if ranges and _is_in_range(equation, ranges):
             continue
-        if equation.primitive.name not in CHECKS or not stands_for_python_int(result):
+        if equation.primitive not in CHECKS or not stands_for_python_int(result):
             continue
         weight = _weight(equation, weights)
         if weight is not None and weight <= FEW:
@@ -83,7 +95,7 @@ def risky(
 
 def _is_in_range(equation: Any, ranges: dict[Any, tuple[int, int]]) -> bool:
     """Whether the result surely fits into 32 bits; then its range is known, too."""
-    apply = _CORNERS.get(equation.primitive.name)
+    apply = _CORNERS.get(equation.primitive)
     if apply is None or not stands_for_python_int(equation.outvars[0]):
         return False
     sides = []
@@ -101,20 +113,23 @@ def _is_in_range(equation: Any, ranges: dict[Any, tuple[int, int]]) -> bool:
     return True
 
 
-_CORNERS: dict[str, Callable[[int, int], int]] = {
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "mul": lambda a, b: a * b,
+_CORNERS: dict[Any, Callable[[int, int], int]] = {
+    add_p: lambda a, b: a + b,
+    sub_p: lambda a, b: a - b,
+    mul_p: lambda a, b: a * b,
 }
 
 
 def _weight(equation: Any, weights: dict[Any, int]) -> int | None:
-    """How many positions a value is the sum of, small constants aside; None if it is none."""
+    """How many positions of loops a value is the sum of; None if it is no such sum.
+
+    A product with a small constant counts as that many of them; a small summand does not count.
+    """
     parts: list[int] = []
     factor = 1
     for var in equation.invars:
         if hasattr(var, "val"):
-            small = abs(int(var.val)) <= (FEW if equation.primitive.name == "mul" else 2**20)
+            small = abs(int(var.val)) <= (FEW if equation.primitive is mul_p else 2**20)
             factor = abs(int(var.val)) if small else 2**31
         elif var in weights:
             parts.append(weights[var])
@@ -122,9 +137,9 @@ def _weight(equation: Any, weights: dict[Any, int]) -> int | None:
             return None
     if not parts:
         return None
-    if equation.primitive.name in ("add", "sub"):
+    if equation.primitive in (add_p, sub_p):
         return sum(parts) if factor < 2**31 else None
-    if equation.primitive.name == "mul" and len(parts) == 1:
+    if equation.primitive is mul_p and len(parts) == 1:
         return parts[0] * max(factor, 1)
     return None
 
@@ -135,9 +150,9 @@ def stands_for_python_int(var: Any) -> bool:
 
 
 def _counts(equation: Any) -> bool:
-    """A step by one."""
+    """Whether an equation adds or subtracts one."""
     steps = [v.val for v in equation.invars if hasattr(v, "val")]
-    return equation.primitive.name in ("add", "sub") and any(abs(int(v)) <= 1 for v in steps)
+    return equation.primitive in (add_p, sub_p) and any(abs(int(v)) <= 1 for v in steps)
 
 
 def operands(equations: list[Any]) -> list[Any]:
@@ -152,5 +167,5 @@ def check(equations: list[Any], values: list[Any]) -> Any:
     for equation in equations:
         count = len(equation.invars) + len(equation.outvars)
         args, rest = rest[:count], rest[count:]
-        result = jnp.logical_or(result, CHECKS[equation.primitive.name](*args, equation.params))
+        result = jnp.logical_or(result, CHECKS[equation.primitive](*args, equation.params))
     return result

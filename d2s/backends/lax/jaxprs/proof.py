@@ -1,8 +1,14 @@
 """Whether the body of a loop computes the same with a run-time index as with Python's own.
 
 In a rolled loop the index, and what Python computes from it alone, are integers of the graph. Their
-ranges are followed through the graph of the body: an index that may leave the range of its type, or
-divide by zero where Python would raise, is no longer Python's.
+ranges are followed through the graph of the body. In ::
+
+    for i in range(100):
+        x = x + 7 * (i - 50)
+
+`i` lies in ``0 .. 99``, so ``i - 50`` lies in ``-50 .. 49`` and the product in ``-350 .. 343``: it
+fits into 32 bits, and the loop may be rolled. A loop is not rolled if such an integer may leave the
+range of its type, or divide by zero where Python would raise.
 """
 
 from __future__ import annotations
@@ -13,13 +19,42 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import Literal, jaxprs_in_params
+from jax.extend.core.primitives import (
+    abs_p,
+    add_p,
+    broadcast_in_dim_p,
+    clamp_p,
+    closed_call_p,
+    concatenate_p,
+    cond_p,
+    convert_element_type_p,
+    copy_p,
+    custom_jvp_call_p,
+    custom_vjp_call_p,
+    div_p,
+    jit_p,
+    max_p,
+    min_p,
+    mul_p,
+    neg_p,
+    rem_p,
+    reshape_p,
+    scan_p,
+    select_n_p,
+    sign_p,
+    squeeze_p,
+    sub_p,
+    while_p,
+)
 
+from d2s.backends.lax.jaxprs.bounded.loop import loop_p
 from d2s.errors import Error
 
+#: the least and the largest value that an integer may have
 Range = tuple[int, int]
 
-
-_CALLS = frozenset({"jit", "pjit", "closed_call", "custom_jvp_call", "custom_vjp_call"})
+#: operations that run a graph of their own, once
+_CALLS = frozenset({jit_p, closed_call_p, custom_jvp_call_p, custom_vjp_call_p})
 
 
 class NotRolled(Error):
@@ -29,9 +64,10 @@ class NotRolled(Error):
 
 
 def follow(jaxpr: Any, known: dict[Any, Range | None]) -> dict[Any, Range | None]:
-    """Ranges of what is computed from the index alone; None where it is no integer.
+    """Ranges of the values that are computed from the index alone; None where one is no integer.
 
-    `known` has the inputs that Python would know; all others are run-time values anyway.
+    `known` are the ranges of the inputs that Python would know. A variable that is not among the
+    result is a run-time value in plain Python as well, and its arithmetic is the graph's.
     """
     ranges: dict[Any, Range | None] = dict(known)
 
@@ -53,7 +89,7 @@ def follow(jaxpr: Any, known: dict[Any, Range | None]) -> dict[Any, Range | None
             follow(inner, {v: of(g) for v, g in matched if _is_own(g, ranges)})
         if not all(own):
             continue
-        name = equation.primitive.name
+        operation = equation.primitive
         spans = [of(v) for v in inputs]
         results = _called(equation, spans)
         for n, out in enumerate(equation.outvars):
@@ -61,9 +97,10 @@ def follow(jaxpr: Any, known: dict[Any, Range | None]) -> dict[Any, Range | None
             if dtype == jnp.bool_:
                 ranges[out] = 0, 1
             elif not jnp.issubdtype(dtype, jnp.integer):
-                ranges[out] = spans[0] if name == "convert_element_type" else None
+                ranges[out] = spans[0] if operation is convert_element_type_p else None
             else:
-                made = RULES[name](*spans) if name in RULES else results[n] if results else None
+                rule = RULES.get(operation)
+                made = rule(*spans) if rule else results[n] if results else None
                 if made is None or not (made[0] >= -(2**31) and made[1] < 2**31):
                     raise NotRolled("what is computed from the index may leave its range")
                 ranges[out] = made
@@ -83,7 +120,7 @@ def _exactly(value: Any) -> Range | None:
 
 def _narrow(equation: Any, ranges: dict[Any, Range | None]) -> None:
     """Python's integers fit into the array they meet, or it is an error."""
-    if equation.primitive.name != "convert_element_type":
+    if equation.primitive is not convert_element_type_p:
         return
     (source,), dtype = equation.invars, equation.params["new_dtype"]
     span = ranges.get(source) if not isinstance(source, Literal) else None
@@ -96,8 +133,9 @@ def _narrow(equation: Any, ranges: dict[Any, Range | None]) -> None:
 
 def _divides(equation: Any, own: list[bool], of: Callable[[Any], Range | None]) -> None:
     """Where Python divides two numbers of its own, zero is an exception."""
-    called = equation.params.get("name") if equation.primitive.name in _CALLS else ""
-    if equation.primitive.name not in ("div", "rem") and called not in _DIVISIONS:
+    # a function of `jax.numpy` is a graph with nothing but its name to tell what it computes
+    called = equation.params.get("name") if equation.primitive in _CALLS else ""
+    if equation.primitive not in (div_p, rem_p) and called not in _DIVISIONS:
         return
     if not all(own):
         return
@@ -113,34 +151,37 @@ _DIVISIONS = ("floor_divide", "remainder", "divmod", "true_divide", "fmod")
 
 
 def _inner(equation: Any) -> list[tuple[Any, Sequence[Any]]]:
-    """Graphs inside an equation, with what their inputs are as far as no trip changes them."""
-    name, params, given = equation.primitive.name, equation.params, equation.invars
-    if name == "cond":
+    """Graphs inside an equation, with the operands that are their first inputs.
+
+    Of a loop these are its constants: what a trip changes is a run-time value.
+    """
+    operation, params, given = equation.primitive, equation.params, equation.invars
+    if operation is cond_p:
         return [(branch.jaxpr, given[1:]) for branch in params["branches"]]
-    if name == "while":
+    if operation is while_p:
         tests, consts = params["cond_nconsts"], params["body_nconsts"]
         body = params["body_jaxpr"].jaxpr, given[tests : tests + consts]
         return [(params["cond_jaxpr"].jaxpr, given[:tests]), body]
-    if name == "bounded_while" and params["test"] is not None:
+    if operation is loop_p and params["test"] is not None:
         form = params["form"]
         body = params["body"].jaxpr, given[form.tests : form.tests + form.consts]
         return [(params["test"].jaxpr, given[: form.tests]), body]
-    if name == "scan":
+    if operation is scan_p:
         count = params.get("num_consts")
         if count is None:
             count = len(params["ft_in"].unpack()[0])
         return [(params["jaxpr"].jaxpr, given[:count])]
     graphs = list(jaxprs_in_params(params))
-    if name in _CALLS:
+    if operation in _CALLS:
         return [(getattr(graph, "jaxpr", graph), given) for graph in graphs[:1]]
     if graphs:
-        raise NotRolled(f"the index goes into {name}")
+        raise NotRolled(f"the index goes into {operation.name}")
     return []
 
 
 def _called(equation: Any, spans: list[Range | None]) -> list[Range | None] | None:
-    """Ranges of the results of a function of jax's."""
-    if equation.primitive.name not in _CALLS:
+    """Ranges of the results of an operation that runs a graph of its own; None for another."""
+    if equation.primitive not in _CALLS:
         return None
     ((jaxpr, _),) = _inner(equation)
     one, other = spans[0], spans[-1]
@@ -151,6 +192,8 @@ def _called(equation: Any, spans: list[Range | None]) -> list[Range | None] | No
 
 
 def _span(function: Callable[[int, int], int]) -> Callable[..., Range | None]:
+    """The rule of a function that has its extremes at the ends of its arguments' ranges."""
+
     def rule(one: Range | None, other: Range | None) -> Range | None:
         if one is None or other is None:
             return None
@@ -161,6 +204,7 @@ def _span(function: Callable[[int, int], int]) -> Callable[..., Range | None]:
 
 
 def _part(one: Range | None, other: Range | None) -> Range | None:
+    """A quotient or a remainder of two integers is not larger than the first of them."""
     if one is None:
         return None
     most = max(abs(one[0]), abs(one[1]))
@@ -168,6 +212,7 @@ def _part(one: Range | None, other: Range | None) -> Range | None:
 
 
 def _either(_: Range | None, *cases: Range | None) -> Range | None:
+    """A value that is one of several."""
     known = [case for case in cases if case is not None]
     if len(known) < len(cases):
         return None
@@ -175,22 +220,22 @@ def _either(_: Range | None, *cases: Range | None) -> Range | None:
 
 
 #: ranges of results by the ranges of operands; None where nothing is known
-RULES: dict[str, Callable[..., Range | None]] = {
-    "add": _span(lambda a, b: a + b),
-    "sub": _span(lambda a, b: a - b),
-    "mul": _span(lambda a, b: a * b),
-    "max": _span(max),
-    "min": _span(min),
-    "neg": lambda one: one and (-one[1], -one[0]),
-    "abs": lambda one: one and (0, max(abs(one[0]), abs(one[1]))),
-    "sign": lambda _: (-1, 1),
-    "div": _part,
-    "rem": _part,
-    "select_n": _either,
-    "concatenate": lambda *parts: _either(None, *parts),
-    "clamp": lambda low, one, high: _either(None, low, one, high),
+RULES: dict[Any, Callable[..., Range | None]] = {
+    add_p: _span(lambda a, b: a + b),
+    sub_p: _span(lambda a, b: a - b),
+    mul_p: _span(lambda a, b: a * b),
+    max_p: _span(max),
+    min_p: _span(min),
+    neg_p: lambda one: one and (-one[1], -one[0]),
+    abs_p: lambda one: one and (0, max(abs(one[0]), abs(one[1]))),
+    sign_p: lambda _: (-1, 1),
+    div_p: _part,
+    rem_p: _part,
+    select_n_p: _either,
+    concatenate_p: lambda *parts: _either(None, *parts),
+    clamp_p: lambda low, one, high: _either(None, low, one, high),
     **dict.fromkeys(
-        ("convert_element_type", "broadcast_in_dim", "reshape", "squeeze", "copy"),
+        (convert_element_type_p, broadcast_in_dim_p, reshape_p, squeeze_p, copy_p),
         lambda one, *_: one,
     ),
 }

@@ -19,9 +19,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun, jaxprs_in_params
+from jax.extend.core.primitives import cond_p, scan_p, while_p
 
+from d2s.backends.lax.jaxprs.bounded.loop import loop_p
 from d2s.backends.lax.jaxprs.early_exit import (
-    Folded,
+    ExitedLoop,
     as_flag,
     inlined,
     is_taken,
@@ -33,7 +35,7 @@ from d2s.backends.lax.jaxprs.early_exit import (
 
 
 @dataclass
-class Rotated(Folded):
+class Rotated(ExitedLoop):
     """The loop with the work and the answer of the next trip in its carry."""
 
     head: Any
@@ -48,7 +50,7 @@ class Rotated(Folded):
 
 
 def rotate(test: Any, tests: int, body: Any, consts: int, branch: Any, side: int) -> Rotated | None:
-    """The loop turned by its head; None where that could be seen."""
+    """The loop with its head one trip ahead; None where a program could tell the difference."""
     jaxpr = body.jaxpr
     question = needed(jaxpr, branch.invars[0])
     used = used_besides(jaxpr, branch, question)
@@ -93,11 +95,15 @@ def rotate(test: Any, tests: int, body: Any, consts: int, branch: Any, side: int
 
 
 def _is_plain(question: list[Any]) -> bool:
-    """Whether the head ends for any state: no loops in it."""
-    return all(e.primitive.name not in _LOOPS for e in _every(question))
+    """Whether the head may run once more, on any state: no loops, branches or callbacks in it."""
+    return not any(
+        e.primitive in _BLOCKS or e.primitive.name in _CALLBACKS for e in _every(question)
+    )
 
 
-_LOOPS = ("while", "bounded_while", "scan", "cond", "pure_callback", "io_callback")
+_BLOCKS = frozenset({while_p, loop_p, scan_p, cond_p})
+#: JAX exports no operations for its callbacks: their names are all there is to know them by
+_CALLBACKS = ("pure_callback", "io_callback")
 
 
 def _every(eqns: list[Any]) -> Iterator[Any]:

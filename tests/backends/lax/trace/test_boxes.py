@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import pytest
 
 import d2s
-from d2s.backends.lax.control.ownership import alone
+from d2s.backends.lax.control.ownership import solely_owned
 from d2s.backends.lax.forms import appended
 from d2s.backends.lax.forms.trees import Box as Taken
 from d2s.backends.lax.trace.boxes import boxed, build
@@ -255,7 +255,7 @@ def test_what_others_see_may_not():
 
 def test_ownership_counts_references():
     def asked(block, *state):
-        return alone(block, state)
+        return solely_owned(block, state)
 
     def block(items):
         return items

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from jax.extend.core import Literal
+from jax.extend.core.primitives import cond_p
 
 
 def through_branches(now: Any, kept: Any, later: Any, read: Any) -> Any:
@@ -20,14 +21,14 @@ def through_branches(now: Any, kept: Any, later: Any, read: Any) -> Any:
     read  the input of the graph that runs later, which gets its value
     """
     made = next((e for e in now.eqns if any(v is kept for v in e.outvars)), None)
-    if isinstance(kept, Literal) or made is None or made.primitive.name != "cond":
+    if isinstance(kept, Literal) or made is None or made.primitive is not cond_p:
         return kept
     place = next(n for n, v in enumerate(made.outvars) if v is kept)
     uses = [e for e in later.eqns if any(v is read for v in e.invars)]
     if len(uses) != 1 or any(v is read for v in later.outvars):
         return kept
     (use,) = uses
-    if use.primitive.name != "cond" or sum(v is read for v in use.invars) != 1:
+    if use.primitive is not cond_p or sum(v is read for v in use.invars) != 1:
         return kept
     operand = next(n for n, v in enumerate(use.invars) if v is read)
     if operand == 0:

@@ -33,32 +33,14 @@ def _jvp(
     """
     values = Operands.of(primals, test, form)
     moving = Operands.of(list(map(_moves, tangents)), test, form)
-    carry = moving.carry
-    while True:
-        flags = [*moving.consts, *carry, *moving.xs]
-        ys = [False] * len(rows(body, form))
-        both, out = jvp_jaxpr(body, flags, instantiate=[*carry, *ys])
-        if list(out[: form.carry]) == carry:
-            break
-        carry = either(carry, out[: form.carry])
-    ys = list(out[form.carry :])
+    both, carry, ys = _with_tangents(body, moving, form)
     dots = Operands.of(tangents, test, form)
     d_consts = chosen(moving.consts, dots.consts)
     d_carry = [ad.instantiate_zeros(t) for t in chosen(carry, dots.carry)]
-    d_xs = chosen(moving.xs, dots.xs)
-
-    ins = Operands.of(both.jaxpr.invars[: len(flags)], True, form._replace(tests=0))
-    d_form = Form(0, len(d_consts), len(d_carry), 0)
-    d_ins = Operands.of(both.jaxpr.invars[len(flags) :], True, d_form)
-    outs, d_outs = both.jaxpr.outvars[: len(out)], both.jaxpr.outvars[len(out) :]
     count = len(d_carry)
-    both = laid_out(
-        both,
-        [*ins.consts, *d_ins.consts, *ins.carry, *d_ins.carry, *ins.xs, *d_ins.xs],
-        [*outs[: form.carry], *d_outs[:count], *outs[form.carry :], *d_outs[count:]],
-    )
     if test is not None:
-        more = [Var(v.aval) for v in d_ins.carry]
+        first = len(values.consts) + len(d_consts) + form.carry
+        more = [Var(aval) for aval in both.in_avals[first : first + count]]
         test = laid_out(test, [*test.jaxpr.invars, *more], test.jaxpr.outvars)
     results = loop_p.bind(
         *values.number,
@@ -68,7 +50,7 @@ def _jvp(
         *values.carry,
         *d_carry,
         *values.xs,
-        *d_xs,
+        *chosen(moving.xs, dots.xs),
         test=test,
         body=both,
         form=form._replace(consts=form.consts + len(d_consts), carry=form.carry + count),
@@ -81,6 +63,33 @@ def _jvp(
     zeros = [ad.Zero(jax.typeof(value).to_tangent_aval()) for value in primals_out]
     moved = [*carry, *ys, *(False for _ in trips)]
     return primals_out, merged(moved, [*d_carried, *d_stacks], others(moved, zeros))
+
+
+def _with_tangents(body: Any, moving: Operands, form: Form) -> tuple[Any, list[bool], list[bool]]:
+    """The body on values and tangents, and which parts of the carry and of ys have a tangent.
+
+    inputs  = [consts, d_consts] [carry, d_carry] [row of xs, of d_xs]
+    outputs = [carry, d_carry] [row of ys, of d_ys]
+    """
+    carry = moving.carry
+    while True:
+        flags = [*moving.consts, *carry, *moving.xs]
+        ys = [False] * len(rows(body, form))
+        both, out = jvp_jaxpr(body, flags, instantiate=[*carry, *ys])
+        if list(out[: form.carry]) == carry:
+            break
+        carry = either(carry, out[: form.carry])
+    count = sum(carry)
+    ins = Operands.of(both.jaxpr.invars[: len(flags)], True, form._replace(tests=0))
+    d_form = Form(0, sum(moving.consts), count, 0)
+    d_ins = Operands.of(both.jaxpr.invars[len(flags) :], True, d_form)
+    outs, d_outs = both.jaxpr.outvars[: len(out)], both.jaxpr.outvars[len(out) :]
+    both = laid_out(
+        both,
+        [*ins.consts, *d_ins.consts, *ins.carry, *d_ins.carry, *ins.xs, *d_ins.xs],
+        [*outs[: form.carry], *d_outs[:count], *outs[form.carry :], *d_outs[count:]],
+    )
+    return both, carry, list(out[form.carry :])
 
 
 def _moves(tangent: Any) -> bool:
