@@ -6,6 +6,7 @@ import ast
 import dis
 import sys
 import types
+from collections import deque
 from typing import Any
 
 import jax
@@ -65,13 +66,14 @@ def name_of(value: Any) -> str:
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None:
         if is_user_code(frame.f_code):
-            names = frame.f_locals
-            if names is frame.f_globals or is_made_code(frame.f_code):
-                mentioned = [n for n in frame.f_code.co_names if n in frame.f_globals]
-                names = {n: frame.f_globals[n] for n in mentioned} | (
-                    {} if names is frame.f_globals else names
-                )
-            found = path_to(value, names.items(), is_near)
+            known = frame.f_globals
+            roots = [(n, known[n]) for n in frame.f_code.co_names if n in known]
+            if frame.f_locals is not known:
+                roots = [*frame.f_locals.items(), *roots]
+            try:
+                found = path_to(value, roots, is_near)
+            except Exception:  # an object of the user's does not let itself be looked at
+                return ""
             if found:
                 return f"`{found.removesuffix('.')}`"
         frame = frame.f_back
@@ -99,14 +101,15 @@ def target(site: Site | None) -> str:
     elif isinstance(found, ast.AugAssign | ast.AnnAssign):
         found = found.target
     elif isinstance(found, ast.Call) and isinstance(found.func, ast.Attribute):
-        found = found.func
-        return f"`{ast.unparse(found.value)}`"
+        # `heapq.heappush(h, x)` changes no `heapq`
+        return f"`{ast.unparse(found.func.value)}`" if found.func.attr in _METHODS else ""
     if isinstance(found, ast.Subscript):
         found = found.value
     return f"`{ast.unparse(found)}`" if isinstance(found, _NAMED) else ""
 
 
 _NAMED = (ast.Name, ast.Attribute, ast.Subscript)
+_METHODS = frozenset(name for kind in (list, dict, set, deque) for name in dir(kind))
 
 
 def path() -> tuple[tuple[types.CodeType, int], ...]:
