@@ -456,13 +456,17 @@ class Node:
         self.v = 1.0
 
 
-NODE = Node()
-WEAK = weakref.ref(NODE)
+def test_a_weak_reference():
+    node = Node()
+    weak = weakref.ref(node)
 
+    def f(x):
+        return weak().v * x  # <-
 
-@case("D2S079", "`WEAK`", "Node")
-def weak_reference(x):
-    return WEAK().v * x  # <-
+    with pytest.raises(d2s.Error) as caught:
+        d2s.to_static(f)(V)
+    assert caught.value.code == "D2S079" and "`weak`" in caught.value.what
+    assert caught.value.site.line == line_of(f)
 
 
 # -- D2S080: outside ------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ import ast
 import dis
 import sys
 import types
+from collections import deque
 from typing import Any
 
 from d2s.backends.lax.private import user_frames
@@ -73,14 +74,15 @@ def target(site: Site | None) -> str:
     elif isinstance(found, ast.AugAssign | ast.AnnAssign):
         found = found.target
     elif isinstance(found, ast.Call) and isinstance(found.func, ast.Attribute):
-        found = found.func
-        return f"`{ast.unparse(found.value)}`"
+        # `heapq.heappush(h, x)` changes no `heapq`
+        return f"`{ast.unparse(found.func.value)}`" if found.func.attr in _METHODS else ""
     if isinstance(found, ast.Subscript):
         found = found.value
     return f"`{ast.unparse(found)}`" if isinstance(found, _NAMED) else ""
 
 
 _NAMED = (ast.Name, ast.Attribute, ast.Subscript)
+_METHODS = frozenset(name for kind in (list, dict, set, deque) for name in dir(kind))
 
 
 def path() -> tuple[tuple[types.CodeType, int], ...]:

@@ -10,7 +10,6 @@ import jax
 
 from d2s.backends.lax.graph import sites
 from d2s.backends.lax.objects.slots import path_to
-from d2s.conversion import is_made_code
 
 
 def name_of(value: Any) -> str:
@@ -28,13 +27,14 @@ def name_of(value: Any) -> str:
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None:
         if sites.is_user_code(frame.f_code):
-            names = frame.f_locals
-            if names is frame.f_globals or is_made_code(frame.f_code):
-                mentioned = [n for n in frame.f_code.co_names if n in frame.f_globals]
-                names = {n: frame.f_globals[n] for n in mentioned} | (
-                    {} if names is frame.f_globals else names
-                )
-            found = path_to(value, names.items(), is_near)
+            known = frame.f_globals
+            roots = [(n, known[n]) for n in frame.f_code.co_names if n in known]
+            if frame.f_locals is not known:
+                roots = [*frame.f_locals.items(), *roots]
+            try:
+                found = path_to(value, roots, is_near)
+            except Exception:  # an object of the user's does not let itself be looked at
+                return ""
             if found:
                 return f"`{found.removesuffix('.')}`"
         frame = frame.f_back

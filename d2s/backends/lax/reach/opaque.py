@@ -60,7 +60,8 @@ def refuse_kept(parts: dict[int, list[Any]], values: list[Any], read: Reading) -
             if id(referent) in seen or slot_names(kind):
                 name, site = read(value)
                 raise StagingError(
-                    f"{name + ', ' if name else ''}a weak reference, leads to a {kind.__name__} "
+                    f"{f'{name}, a weak reference,' if name else 'a weak reference'} leads to a "
+                    f"{kind.__name__} "
                     "that d2s would keep alive, to see whether it has changed",
                     code="D2S079",
                     site=site,

@@ -13,7 +13,6 @@ import numpy as np
 
 from d2s.backends.lax.forms.trees import Box, Difference
 from d2s.backends.lax.graph import sites
-from d2s.backends.lax.objects.contents import contents
 from d2s.backends.lax.objects.slots import (
     EMPTY,
     FunctionAttributes,
@@ -37,9 +36,10 @@ def entry_set(found: Difference, blocks: tuple[Any, ...]) -> Site | None:
     return next(filter(None, made), None)
 
 
-def assigned(function: types.FunctionType, *names: Any) -> Site | None:
+def assigned(function: Any, *names: Any) -> Site | None:
     """Where a function, or one that it mentions, assigns to attributes or global names."""
-    queue, seen = [function], {id(function)}
+    queue, seen = [function] if isinstance(function, types.FunctionType) else [], {id(function)}
+    names = tuple(name for name in names if isinstance(name, str))
     for one in queue:
         inner = sorted(codes_inside(one.__code__), key=lambda code: code.co_firstlineno)
         for code in (one.__code__, *inner):
@@ -63,9 +63,8 @@ def changed_names(owner: Any, before: Any) -> list[Any]:
         return [owner.name]
     if isinstance(owner, np.ndarray):
         return [*LAYOUT]
-    now = class_attributes(owner) if isinstance(owner, type) else None
-    if now is None:
-        now = owner.items if isinstance(owner, FunctionAttributes) else contents(owner)
+    now = class_attributes(owner) if isinstance(owner, type) else owner
+    now = now.items if isinstance(now, FunctionAttributes) else now
     if not isinstance(now, dict) or not isinstance(before, dict):
         return []
     return [n for n in {**before, **now} if before.get(n, EMPTY) is not now.get(n, EMPTY)]
