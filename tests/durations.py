@@ -68,8 +68,9 @@ def page(spent: dict[str, tuple[str, float]]) -> str:
         at = 0 if tier == "fast" else 2
         files[test.partition("::")[0]][at] += 1
         files[test.partition("::")[0]][at + 1] += seconds
+    tiers = {tier for tier, _ in spent.values()}
     lines = [
-        HEAD,
+        HEAD if len(tiers) > 1 else f"{HEAD}Of a run of the {' '.join(tiers)} tier alone.\n",
         "| File | Fast tests | Seconds | Full tests | Seconds |",
         "|---|--:|--:|--:|--:|",
     ]
