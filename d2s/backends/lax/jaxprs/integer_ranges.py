@@ -73,9 +73,10 @@ def _result(equation: Any, spans: list[Range | None]) -> Range | None:
     name, params = equation.primitive.name, equation.params
     if name in ("jit", "pjit"):
         name = _function_of_jax(params)
-    if name == "integer_pow" and spans[0] is not None:
-        most = max(map(abs, spans[0])) ** params["y"]
-        return (0 if params["y"] % 2 == 0 else -most), most
+    if name in ("integer_pow", "square") and spans[0] is not None:
+        exponent = params.get("y", 2)
+        most = max(map(abs, spans[0])) ** exponent
+        return (0 if exponent % 2 == 0 else -most), most
     rule = _RULES.get(name)
     return rule(*spans) if rule is not None else None
 

@@ -32,6 +32,10 @@ def _integer_pow(a: Any, result: Any, params: Any) -> Any:
     return jnp.abs(jnp.float32(a)) ** params["y"] >= _LIMIT * (1 - 1e-6 * params["y"])
 
 
+def _square(a: Any, result: Any, params: Any) -> Any:
+    return _mul(a, a, result, params)
+
+
 def _shift_left(a: Any, b: Any, result: Any, params: Any) -> Any:
     return ((result >> b) != a) | (b >= 32)
 
@@ -45,6 +49,7 @@ CHECKS: dict[str, Callable[..., Any]] = {
     "sub": _sub,
     "mul": _mul,
     "integer_pow": _integer_pow,
+    "square": _square,
     "shift_left": _shift_left,
     "neg": _neg,
     "abs": _neg,

@@ -191,19 +191,20 @@ class Elsewhere:
         self.owner = owner
 
     def contents(self) -> dict[str, Any]:
-        if isinstance(self.owner, ContextVar):
-            return {"value": self.owner.get(EMPTY)}
         if self.is_weak:
             # whoever remembers this must not keep the object alive
             return {"is alive": self._referent() is not None}
+        if isinstance(self.owner, ContextVar):
+            return {"value": self.owner.get(EMPTY)}
         return dict(self.owner.__dict__)
 
     @property
     def is_weak(self) -> bool:
-        return isinstance(self.owner, weakref.ref) or type(self.owner) in weakref.ProxyTypes
+        # not `isinstance`: a proxy would ask its object, which may be gone
+        return issubclass(type(self.owner), (weakref.ref, *weakref.ProxyTypes))
 
     def _referent(self) -> Any:
-        if isinstance(self.owner, weakref.ref):
+        if issubclass(type(self.owner), weakref.ref):
             return self.owner()
         try:
             # a proxy answers everything as its object would, bound methods included
