@@ -2,7 +2,8 @@
 
 Where plain Python raises, the static function raises the same. The kinds are Python's four and
 all of NumPy's, alone and in arrays; the values have zeros, negatives and limits. Left out is what
-docs/differences.md names: integer arrays that are divided by zero follow JAX.
+docs/differences.md names: integer arrays that are divided by zero follow JAX, and what is computed
+of NumPy's 64-bit integers wraps at 32 bits.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ BINARY = (
     "np.fmod(a,b) np.power(a,b) np.maximum(a,b) np.minimum(a,b) np.hypot(a,b) np.arctan2(a,b) "
     "np.left_shift(a,b) np.bitwise_and(a,b) np.greater(a,b) np.copysign(a,b) np.gcd(a,b) "
     "np.where(a>b,a,b) np.clip(a,0,b) np.divmod(a,b) range(a)[b] isinstance(a,type(b)) "
+    "a.__radd__(b) a.__eq__(b) a[b] (a)in[b] [a,b].index(b) (a,1)==(b,1) {'k':a}=={'k':b} "
     "[1,2,3][a] 'abc'[a] (1,2,3)[a:b] list(range(a))[:b] 'ab'*a [0]*a {1:2}.get(a,b) [b,c].count(a)"
 ).split(" ")
 UNARY = (
@@ -59,6 +61,8 @@ UNARY = (
     "np.int8(a) np.uint8(a) np.int16(a) np.uint32(a) np.float16(a) np.int64(a) np.bool_(a) "
     "np.array(a,np.int8) np.asarray(a,np.uint8) np.full(2,a) np.full(2,a,np.int8) np.std(a) "
     "np.array([a,1]) np.zeros(2)+a np.ones(2,np.int8)*a np.uint8(200)+a np.int32(7)-a "
+    "len(a) iter(a) a[0] a[-1] min(a) sum(a) sorted(a) list(a) [*a] 0in(a) any(a) a==None a!=None "
+    "a=='x' 'x'in(a) (a)in['x'] hasattr(a,'numerator') hasattr(a,'__len__') pow(a,exp=2) "
     "np.float32(0.5)*a np.arange(3)+a jnp.zeros(2)+a jnp.int32(3)*a jnp.float32(2)**a"
 ).split(" ")
 MATH = [
@@ -137,7 +141,8 @@ def _program(rng: random.Random, form: str) -> Program:
     if arrays:
         body = body.replace(", str(error)", "")
     joins = any(word in form for word in ("and(", "or(", "if(", "min", "max", "where", "clip"))
-    return Program(about, HEAD + body, tuple(steps), rounds=True, joins=joins, arrays=arrays)
+    wide = any(kind.endswith("int64") for kind in kinds)
+    return Program(about, HEAD + body, tuple(steps), True, joins, arrays, wide)
 
 
 def _kind(rng: random.Random) -> str:

@@ -13,6 +13,7 @@ import d2s
 from .families import FAMILIES
 from .judge import DIFFERENT, EQUAL, REFUSED, Program, judge
 from .ledger import COUNTS, PARTS, known, part
+from .regressions import FOUND
 from .report import judged
 
 
@@ -35,6 +36,29 @@ def test_a_seed_is_one_stream(family):
     one, two = (FAMILIES[family](random.Random("7")) for _ in range(2))
     for program in itertools.islice(one, 40):
         assert program == next(two)
+
+
+@pytest.mark.parametrize(("form", "steps", "code"), FOUND)
+def test_what_once_was_different(form, steps, code):
+    head = "import functools, math, operator\n\nimport jax.numpy as jnp\nimport numpy as np\n\n\n"
+    body = f"{head}def f(a, b=0):\n    return {form}\n"
+    for step in steps:
+        found = judge(Program(form, body, (step,), arrays="np." in step or "jnp." in step))
+        assert found.end == EQUAL or (found.end == REFUSED and found.code == code), found
+
+
+def test_a_weak_proxy_without_its_object():
+    head = "import weakref\n\n\nclass C:\n    k = 5.5\n\n\nO = C()\nP = weakref.proxy(O)\n\n\n"
+    body = f"{head}def f(x):\n    if x > 2:\n        return P.k + x\n    return x\n"
+    assert verdict(body, "f(1.0)", "f(3.0)").end == EQUAL
+    found = verdict(body, "f(1.0)", "del O", "f(1.0)")
+    assert (found.end, found.code) == (REFUSED, "D2S024")
+
+
+def test_numbers_that_wrap_are_allowed_only_where_a_program_has_wide_ones():
+    body = "import numpy as np\n\n\ndef f(a):\n    return [-a, np.uint32(2)]\n"
+    assert verdict(body, "f(np.uint64(3))").end == DIFFERENT
+    assert verdict(body, "f(np.uint64(3))", wide=True).end == EQUAL
 
 
 # --- The judge: one that cannot say no is worth nothing -------------------------------------------

@@ -31,7 +31,7 @@ from d2s.backends.lax.forms import appended
 from d2s.backends.lax.function import cache
 from d2s.backends.lax.function.compiled import Compiled
 from d2s.backends.lax.graph import scopes
-from d2s.backends.lax.library import augmented, items, ordering, text_calls
+from d2s.backends.lax.library import as_python, augmented, items, ordering, text_calls
 from d2s.backends.lax.library.builtin_calls import BUILTINS, OPERATORS, power, refuse_unrepeatable
 from d2s.backends.lax.library.dispatching import dispatched, remembered
 from d2s.backends.lax.library.math_calls import MATH
@@ -41,8 +41,7 @@ from d2s.backends.lax.output import printing, reprs, watching
 from d2s.backends.lax.reach import wrappers
 from d2s.backends.lax.reach.walk import users_functions
 from d2s.backends.lax.regions import regions
-from d2s.backends.lax.semantics import border, classes
-from d2s.backends.lax.semantics.answers import refuse_numbers
+from d2s.backends.lax.semantics import answers, border, classes
 from d2s.backends.lax.semantics.casts import not_, refuse, to_bool
 from d2s.backends.lax.semantics.membership import is_in
 from d2s.backends.lax.semantics.sequences import refuse_outer_iterator
@@ -199,12 +198,14 @@ class LaxBackend(PythonBackend):
 
     def set_item(self, container: Any, key: Any, value: Any, owner: Any) -> Any:
         if self.staging() or isinstance(container, jax.Array):
+            answers.require_container(container)
             return items.set_item(container, key, value, owner)
         container[key] = value
         return container
 
     def old_item(self, container: Any, key: Any) -> Any:
         if self.staging() or isinstance(container, jax.Array):
+            answers.require_container(container, is_read=True)
             return augmented.old_item(container, key)
         return container[key]
 
@@ -232,7 +233,7 @@ class LaxBackend(PythonBackend):
             refuse_outer_iterator(arg)
         special = BUILTINS.get(function) if _is_hashable(function) else None
         if special is not None:
-            return special(*args, **kwargs)
+            return as_python.called(function, special, args, kwargs)
         refuse_unrepeatable(function)
         copies = scopes.copies()
         if isinstance(function, type) and copies is not None:
@@ -261,7 +262,7 @@ class LaxBackend(PythonBackend):
 
     def leave(self, function: Any, args: tuple[Any, ...]) -> None:
         refuse_unrepeatable(function)
-        refuse_numbers(function, args)
+        answers.refuse_numbers(function, args)
         copies = scopes.copies()
         if copies is None or any(function is other for other in _CALL_NOTHING):
             return

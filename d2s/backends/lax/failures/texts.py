@@ -156,8 +156,19 @@ def of(value: Any, how: str = "", spec: str = "") -> Text:
     except (TypeError, ValueError) as error:
         if how == "%" and _has_shown(text.parts[0].value):
             raise unknown() from error  # Python's message would name a class of d2s
+        if how == "%":
+            _fail_as_jax(text)
         raise
     return text
+
+
+def _fail_as_jax(text: Text) -> None:
+    """Raise what Python says of a format that does not fit: it names the class of an array."""
+    arrays = [leaf for leaf in leaves(text) if _is_tracer(leaf) and not are_numbers([leaf])[0]]
+    if any(aliases.may_be_numpy(array) for array in arrays) or aliases.has_numpy_arguments():
+        raise unknown(*arrays)
+    with jax.ensure_compile_time_eval():
+        str(map_leaves(lambda v: v.as_jax() if isinstance(v, _Some) else v, sample(text)))
 
 
 def _has_shown(value: Any) -> bool:
@@ -256,6 +267,9 @@ class _Some:
 
     def __init__(self, value: Any) -> None:
         self._value = value
+
+    def as_jax(self) -> Any:
+        return jnp.asarray(self._value)
 
     def __format__(self, spec: str) -> str:
         return format(self._value[()] if not self._value.ndim else self._value, spec)

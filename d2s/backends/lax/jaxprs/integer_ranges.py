@@ -24,6 +24,7 @@ from jax.extend.core.primitives import (
     scan_p,
     select_n_p,
     shift_left_p,
+    square_p,
     sub_p,
     while_p,
 )
@@ -86,9 +87,10 @@ def _span(atom: Any, ranges: dict[Any, Range]) -> Range | None:
 
 def _result(equation: Any, spans: list[Range | None]) -> Range | None:
     operation, params = equation.primitive, equation.params
-    if operation is integer_pow_p and spans[0] is not None:
-        most = max(map(abs, spans[0])) ** params["y"]
-        return (0 if params["y"] % 2 == 0 else -most), most
+    if operation in (integer_pow_p, square_p) and spans[0] is not None:
+        exponent = params.get("y", 2)
+        most = max(map(abs, spans[0])) ** exponent
+        return (0 if exponent % 2 == 0 else -most), most
     rule = _function_of_jax(params) if operation is jit_p else _RULES.get(operation)
     return rule(*spans) if rule is not None else None
 

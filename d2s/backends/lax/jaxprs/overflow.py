@@ -21,6 +21,7 @@ from jax.extend.core.primitives import (
     mul_p,
     neg_p,
     shift_left_p,
+    square_p,
     sub_p,
 )
 
@@ -43,6 +44,10 @@ def _integer_pow(a: Any, result: Any, params: Any) -> Any:
     return jnp.abs(jnp.float32(a)) ** params["y"] >= _LIMIT * (1 - 1e-6 * params["y"])
 
 
+def _square(a: Any, result: Any, params: Any) -> Any:
+    return _mul(a, a, result, params)
+
+
 def _shift_left(a: Any, b: Any, result: Any, params: Any) -> Any:
     return ((result >> b) != a) | (b >= 32)
 
@@ -57,6 +62,7 @@ CHECKS: dict[Any, Callable[..., Any]] = {
     sub_p: _sub,
     mul_p: _mul,
     integer_pow_p: _integer_pow,
+    square_p: _square,
     shift_left_p: _shift_left,
     neg_p: _neg,
     abs_p: _neg,

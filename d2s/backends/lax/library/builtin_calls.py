@@ -33,6 +33,7 @@ from d2s.backends.lax.forms.appended import Recorder
 from d2s.backends.lax.forms.dtypes import is_dynamic, is_symbolic
 from d2s.backends.lax.graph import scopes
 from d2s.backends.lax.library import ordering
+from d2s.backends.lax.library.as_python import like
 from d2s.backends.lax.library.text_calls import TEXTS, percent
 from d2s.backends.lax.library.unrepeatable import unrepeatable
 from d2s.backends.lax.regions.regions import is_traced, scalar_predicate
@@ -110,7 +111,8 @@ def _are_as_long(parts: list[Sequence]) -> bool:
 
 
 def _reversed(iterable: Any) -> Any:
-    sequence = as_sequence(iterable)
+    is_number = is_traced(iterable) and not iterable.shape
+    sequence = None if is_number else as_sequence(iterable)
     return Fresh.of(reversed(iterable), iterable) if sequence is None else Reversed(sequence)
 
 
@@ -151,14 +153,14 @@ def _flag_as_integer(value: Any, name: str) -> Any:
     return to_int(value)
 
 
-def power(base: Any, exponent: Any, modulus: Any = None) -> Any:
-    """`**` and `pow`."""
-    if modulus is not None and has_traced([base, exponent, modulus]):
+def power(base: Any, exp: Any, mod: Any = None) -> Any:
+    """`**` and `pow`, whose arguments have names."""
+    if mod is not None and has_traced([base, exp, mod]):
         raise refuse(
             "pow() of run-time values with a modulus",
             "a loop over `result = result * base % modulus`",
         )
-    return pow(base, exponent, modulus) if modulus is not None else base**exponent
+    return pow(base, exp, mod) if mod is not None else base**exp
 
 
 def _sum(iterable: Any, /, start: Any = 0) -> Any:
@@ -313,15 +315,14 @@ def refuse_unrepeatable(function: Any) -> None:
         raise refuse(f"{name} would run only while the graph is built", fix, code="D2S023")
 
 
-def _next(*args: Any) -> Any:
-    iterator = args[0]
+def _next(iterator: Any, /, *default: Any) -> Any:
     if any(not w.outside or w.knows(iterator) for w in scopes.snapshots()):
         raise refuse(
             "next() on an iterator would happen only while the graph is built",
             "the items as a list or an array",
             code="D2S025",
         )
-    return next(*args)
+    return next(iterator, *default)
 
 
 def _setattr(value: Any, name: Any, new: Any, /) -> None:
@@ -380,3 +381,4 @@ OPERATORS: dict[Any, Call] = {
     operator.pow: power,
     operator.truth: _number(bool, to_bool),
 }
+OPERATORS = {function: like(function, ours) for function, ours in OPERATORS.items()}

@@ -20,7 +20,10 @@ import jax
 import jax.numpy as jnp
 from jax.scipy import special
 
+from d2s.backends.lax.arrays import aliases
 from d2s.backends.lax.forms import origins
+from d2s.backends.lax.library import numpy_own
+from d2s.backends.lax.library.as_python import called
 from d2s.backends.lax.semantics.casts import (
     fail_where,
     has_tracer,
@@ -113,7 +116,7 @@ _FLOATS: dict[str, tuple[Call, tuple[_Bound, ...]]] = {
 def _real(value: Any) -> Any:
     """An argument as the float that `math` makes of it."""
     if isinstance(value, jax.core.Tracer):
-        if jnp.issubdtype(value.dtype, jnp.complexfloating):
+        if origins.kind_of(value) is complex:
             raise TypeError("must be real number, not complex")
         return to_float(value)
     return float(value)
@@ -237,6 +240,8 @@ def _asks(function: Call) -> Call:
 def _whole(function: Call) -> Call:
     def call(x: Any, /) -> Any:
         if function is jnp.trunc and origins.kind_of(x) is origins.ARRAY:
+            if aliases.has_numpy_arguments():  # of NumPy's, some know it
+                raise refuse("math.trunc of an array, or a scalar of NumPy's", "int(x)")
             with jax.ensure_compile_time_eval():
                 # Jax arrays have no `__trunc__`, and Python's error about it says so.
                 raise _example(math.trunc, (jnp.zeros(()),))
@@ -285,7 +290,7 @@ def _sumprod(p: Any, q: Any, /) -> Any:
 
 
 def _gcd(*integers: Any) -> Any:
-    return _folded(jnp.gcd, integers, 0)
+    return _folded(_two_gcd, integers, 0)
 
 
 def _lcm(*integers: Any) -> Any:
@@ -299,11 +304,19 @@ def _folded(function: Call, integers: tuple[Any, ...], empty: int) -> Any:
     return result
 
 
+def _two_gcd(a: Any, b: Any) -> Any:
+    divisor = numpy_own.gcd(a, b)
+    fail_where((divisor < 0, too_large()))
+    return divisor
+
+
 def _two_lcm(a: Any, b: Any) -> Any:
-    divisor = jnp.gcd(a, b)
-    part = jnp.abs(a) // jnp.maximum(divisor, 1)
-    fail_where((part * 1.0 * jnp.abs(b) >= _largest(), too_large()))
-    return part * jnp.abs(b)
+    divisor = numpy_own.gcd(a, b)
+    one, other = (jnp.abs(1.0 * value) for value in (a, b))
+    fail_where(
+        (one * (other / jnp.where(divisor == 0, 1.0, divisor * 1.0)) >= _largest(), too_large())
+    )
+    return jnp.abs(a) // jnp.maximum(divisor, 1) * jnp.abs(b)
 
 
 def _largest() -> float:
@@ -386,7 +399,7 @@ def _on_tracers(name: str, staged: Call) -> Call:
         if _is_iterator(args):
             args = (list(args[0]), *args[1:])
             return call(*args, **kwargs)
-        return staged(*args, **kwargs)
+        return called(plain, staged, args, kwargs)
 
     return call
 

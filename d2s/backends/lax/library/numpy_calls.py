@@ -29,6 +29,7 @@ from d2s.backends.lax.graph import sites
 from d2s.backends.lax.library.numpy_models import Model, widened
 from d2s.backends.lax.library.numpy_own import OWN, fail_like_numpy
 from d2s.backends.lax.regions.regions import is_traced
+from d2s.backends.lax.semantics.arithmetic import by_name
 from d2s.backends.lax.semantics.casts import has_tracer, is_integer, refuse, scalar, to_int, weak
 from d2s.backends.lax.semantics.operands import require_int
 from d2s.backends.lax.trace.provenance import needing
@@ -192,7 +193,8 @@ def _jax(
     if kwargs.get("out") is not None:
         what = f"{label} with `out=`, an array to be changed in place"
         raise refuse(what, f"x = {label}(...)", code="D2S072")
-    if kwargs.get("overwrite_input") or (name == "nan_to_num" and kwargs.get("copy") is False):
+    overwrites = _given("overwrite_input", False, plain, args, kwargs)
+    if overwrites or (name == "nan_to_num" and not _given("copy", True, plain, args, kwargs)):
         what = f"{label} that changes its argument in place"
         raise refuse(what, f"x = {label}(x)", code="D2S072")
     model = Model(plain, name, args, kwargs)
@@ -230,6 +232,13 @@ def _called(theirs: Call, args: Any, kwargs: Any, model: Model, name: str) -> An
         raise refuse(what, f"jnp.{name} as it is documented", code="D2S021") from error
 
 
+def _given(name: str, default: Any, plain: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
+    """What a call gives for a parameter, by its name or by its position."""
+    names = _parameters(plain)
+    place = names.index(name) if name in names else len(args)
+    return args[place] if place < len(args) else kwargs.get(name, default)
+
+
 def _out_by_name(plain: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
     """The arguments of a call with `out`, which NumPy takes by position too, as a keyword."""
     place = _place_of_out(plain)
@@ -243,11 +252,16 @@ def _place_of_out(plain: Any) -> int | None:
     """The position of the parameter `out` of a function of NumPy's; None if it has none."""
     if isinstance(plain, np.ufunc):
         return int(plain.nin) if plain.nout == 1 else None
-    try:
-        names = list(inspect.signature(plain).parameters)
-    except ValueError:
-        return None
+    names = _parameters(plain)
     return names.index("out") if "out" in names else None
+
+
+@functools.cache
+def _parameters(plain: Any) -> list[str]:
+    try:
+        return list(inspect.signature(plain).parameters)
+    except ValueError:  # it has none that could be asked for
+        return []
 
 
 #: functions that may make integers of floats: for a Python float that is NaN or infinite, plain
@@ -349,6 +363,10 @@ def _scalar_type(kind: type) -> Call:
             raise refuse(f"np.{kind.__name__} of a run-time value", "a number", code="D2S021")
         value, dtype = args[0], jax.dtypes.canonicalize_dtype(kind)
         require_int(value, dtype)
+        if jnp.iscomplexobj(value) and np.dtype(kind).kind in "iuf":
+            if origins.kind_of(value) is complex:
+                kind(1j)  # raises; of other complex numbers NumPy takes a part
+            value = value.real
         if np.dtype(kind).kind in "iu" and not is_integer(value) and not value.shape:
             value = to_int(value)
         return origins.as_kind(jnp.asarray(value, dtype), origins.NUMPY)
@@ -439,6 +457,9 @@ def method_for(function: Any) -> Call | None:
     """What to call instead of a method of arrays, given as the function behind it; or None."""
     if not isinstance(function, types.FunctionType):
         return None
+    operator = by_name(function)
+    if operator is not None:
+        return operator
     call = _OF_TRACERS.get(function)
     if call is not None:
         return functools.partial(_of_tracer, function, call)

@@ -114,7 +114,45 @@ def _unravel_index(indices: Any, shape: Any) -> Any:
     return jnp.unravel_index(jnp.asarray(indices).astype(int), shape)
 
 
+def gcd(a: Any, b: Any) -> Any:
+    """The greatest common divisor; JAX's finds no end for the least integer, which has no abs()."""
+    a, b = jnp.broadcast_arrays(*_promoted(a, b))
+    if not jnp.issubdtype(a.dtype, jnp.signedinteger):
+        return jnp.gcd(a, b)
+    bits = jnp.dtype(f"uint{8 * a.dtype.itemsize}")
+    return jnp.gcd(*(jnp.abs(v).astype(bits) for v in (a, b))).astype(a.dtype)
+
+
+def _lcm(a: Any, b: Any) -> Any:
+    divisor = gcd(a, b)
+    a, b = _promoted(a, b)
+    return jnp.abs(a // jnp.where(divisor == 0, 1, divisor) * b)
+
+
+def _promoted(a: Any, b: Any) -> Any:
+    kind = jnp.result_type(a, b)
+    if not jnp.issubdtype(kind, jnp.integer):
+        raise TypeError("only integers have divisors")
+    return [jnp.asarray(value).astype(kind) for value in (a, b)]
+
+
+def _argextreme(compute: Call) -> Call:
+    """`np.argmax` and `np.argmin`: complex numbers have an order in NumPy, and none in JAX."""
+
+    def find(a: Any, axis: Any = None, **kwargs: Any) -> Any:
+        if jnp.iscomplexobj(a):
+            what = f"np.{compute.__name__} of complex numbers"
+            raise refuse(what, "the real parts, or abs() of the numbers", code="D2S021")
+        return compute(a, axis, **kwargs)
+
+    return find
+
+
 OWN: dict[str, Call] = {
+    "argmax": _argextreme(jnp.argmax),
+    "argmin": _argextreme(jnp.argmin),
+    "gcd": gcd,
+    "lcm": _lcm,
     "clip": _clip,
     "round": _around,
     "around": _around,

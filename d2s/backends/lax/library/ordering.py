@@ -33,7 +33,7 @@ def extreme(plain: Call) -> Call:
     better: Call = (lambda a, b: a < b) if plain is min else (lambda a, b: a > b)
 
     def pick(*args: Any, key: Any = None, **default: Any) -> Any:
-        if not args or (default and len(args) > 1):
+        if not args or (default and (len(args) > 1 or "default" not in default)):
             return plain(*args, key=key, **default)  # Python raises its own error
         if len(args) == 1 and key is None and _is_row(args[0]):
             return _extreme_element(args[0], plain)

@@ -21,6 +21,7 @@ from d2s.backends.lax.graph import scopes
 from d2s.backends.lax.library.items import items
 from d2s.backends.lax.output import reprs
 from d2s.backends.lax.output.printing import print_
+from d2s.backends.lax.regions.regions import is_traced
 from d2s.backends.lax.semantics import classes
 from d2s.backends.lax.semantics.casts import has_traced
 from d2s.backends.lax.trace.questions import unknown
@@ -105,6 +106,8 @@ def _joined(join: Call, letters: str, parts: Any) -> Any:
     parts = list(parts) if isinstance(parts, Iterator) else parts
     if not has_traced(parts):
         return join(parts)
+    if is_traced(parts) and not parts.shape:
+        raise TypeError("can only join an iterable")
     for number, part in enumerate(parts):
         if not isinstance(part, str | Text):
             kind = classes.type_(part).__name__

@@ -180,7 +180,7 @@ class Taken:
     def _opaque(self, value: Any, given: bool) -> None:
         if not given:
             # a number or tuple of a class of the user's may have attributes, which can change
-            token = Static(value) if isinstance(value, _IMMUTABLE) else None
+            token = Static(value) if issubclass(type(value), _IMMUTABLE) else None
             self.key.append(Itself(value) if token is None or not token.holders else token)
             return
         try:

@@ -209,19 +209,20 @@ class Elsewhere:
         self.owner = owner
 
     def contents(self) -> dict[str, Any]:
-        if isinstance(self.owner, ContextVar):
-            return {"value": self.owner.get(EMPTY)}
         if self.is_weak:
             # Only a flag is remembered, because a snapshot must not keep the object alive.
             return {"is alive": self._referent() is not None}
+        if isinstance(self.owner, ContextVar):
+            return {"value": self.owner.get(EMPTY)}
         return dict(self.owner.__dict__)
 
     @property
     def is_weak(self) -> bool:
-        return isinstance(self.owner, weakref.ref) or type(self.owner) in weakref.ProxyTypes
+        # not `isinstance`: a proxy would ask its object, which may be gone
+        return issubclass(type(self.owner), (weakref.ref, *weakref.ProxyTypes))
 
     def _referent(self) -> Any:
-        if isinstance(self.owner, weakref.ref):
+        if issubclass(type(self.owner), weakref.ref):
             return self.owner()
         try:
             # A proxy hands every question to its object, so a bound method has the object itself.

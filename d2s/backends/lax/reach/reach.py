@@ -29,6 +29,7 @@ from d2s.backends.lax.objects.slots import Elsewhere, OuterSlot
 from d2s.backends.lax.reach.mentions import attribute_names_of, users_modules
 from d2s.backends.lax.reach.opaque import is_elsewhere
 from d2s.backends.lax.reach.walk import ATOMS, Walk, held_by, is_data, places_of
+from d2s.errors import StagingError
 from d2s.libraries import is_library_class, is_library_module, is_of_python
 from d2s.static import StaticFunction
 
@@ -77,7 +78,14 @@ class Reach:
     def explore(self, *given: Any) -> bool:
         """Look again, with these arguments; whether there is a new slot or a new pinned object."""
         with self._lock:
-            return self._explore(given)
+            try:
+                return self._explore(given)
+            except ReferenceError:  # it cannot even be asked for its class
+                raise StagingError(
+                    "a weak proxy is within reach whose object is gone",
+                    code="D2S024",
+                    fix="a weak reference (weakref.ref), which can be asked",
+                ) from None
 
     def _explore(self, given: tuple[Any, ...]) -> bool:
         """Walk until nothing is new: what is pinned may name functions that pin more."""

@@ -12,12 +12,20 @@ comes without the one who asks it, so the file of the calling frame has to tell 
 
 from __future__ import annotations
 
+import dis
+import functools
+import operator
 import sys
+from collections.abc import Callable
 from typing import Any
 
-from d2s.backends.lax.forms.origins import ARRAY, PYTHON, kind_of
+import jax
+
+from d2s.backends.lax.arrays import aliases
+from d2s.backends.lax.forms.origins import ARRAY, NUMPY, PYTHON, kind_of
 from d2s.backends.lax.forms.trees import leaves
 from d2s.backends.lax.graph import scopes
+from d2s.backends.lax.semantics import operands
 from d2s.backends.lax.semantics.casts import refuse
 from d2s.backends.lax.trace.provenance import needing
 from d2s.backends.lax.trace.questions import is_of_jax
@@ -44,7 +52,92 @@ def methods(tracer: Any) -> dict[str, Any]:
             raise AttributeError("__jax_array__")
         return found
 
-    return {"_is_traced_array": _is_traced_array, "__jax_array__": property(__jax_array__)}
+    of_containers = {
+        name: _of_container(name, getattr(tracer, name), ask)
+        for name, ask in _OF_CONTAINERS.items()
+    }
+    return {
+        "_is_traced_array": _is_traced_array,
+        "__jax_array__": property(__jax_array__),
+        "__delitem__": _delete_item,
+        **of_containers,
+    }
+
+
+#: what Python asks of a container, and of nothing else
+_OF_CONTAINERS: dict[str, Callable[[Any], Any]] = {
+    "__contains__": lambda number: 0 in number,
+    "__getitem__": lambda number: number[0],
+    "__iter__": iter,
+    "__len__": len,
+    "__reversed__": reversed,
+}
+#: unpacking has its own words for what is no iterable
+_UNPACK = frozenset(
+    dis.opmap[name]
+    for name in ("UNPACK_SEQUENCE", "UNPACK_EX", "LIST_EXTEND", "SET_UPDATE", "CALL_FUNCTION_EX")
+)
+
+
+def _of_container(
+    name: str, own: Callable[..., Any], ask: Callable[[Any], Any]
+) -> Callable[..., Any]:
+    """A method of arrays, which the numbers of Python have not, though JAX's have."""
+
+    @functools.wraps(own)
+    def answer(self: Any, *args: Any) -> Any:
+        kind, frame = kind_of(self), sys._getframe(1)
+        asker = frame.f_code.co_filename
+        if kind is ARRAY or kind is NUMPY or scopes.current() is None or self.shape:
+            if name == "__contains__" and not is_of_jax(asker):
+                return _is_in_array(own, self, *args)
+            return own(self, *args)
+        # d2s gives numbers a dimension by way of `x[None]`
+        if is_of_jax(asker) or (name == "__getitem__" and is_of_d2s(asker)):
+            return own(self, *args)
+        if kind is None or frame.f_code.co_code[frame.f_lasti] in _UNPACK:
+            raise scopes.refuse(needing(_in_doubt(self), self))
+        return _asked_of_number(ask, kind)
+
+    return answer
+
+
+def _is_in_array(own: Callable[..., Any], array: Any, item: Any) -> Any:
+    if scopes.current() is None or not aliases.has_numpy_arguments():
+        return own(array, item)
+    if not array.shape:  # NumPy's arrays without a dimension can be asked, and its scalars cannot
+        raise scopes.refuse(_in_doubt(array))
+    return False if operands.unlike(array, item) else own(array, item)
+
+
+def _asked_of_number(ask: Callable[[Any], Any], kind: Any) -> Any:
+    """Raise what Python raises for any number of a kind."""
+    try:
+        return ask(kind())
+    except TypeError as error:
+        raise TypeError(*error.args) from None
+
+
+def require_container(value: Any, is_read: bool = False) -> None:
+    """Fail as Python does where an item of a run-time number is read, or written."""
+    kind = kind_of(value) if isinstance(value, jax.core.Tracer) else ARRAY
+    if kind in PYTHON and not value.shape:
+        _asked_of_number(_OF_CONTAINERS["__getitem__"] if is_read else _set_item, kind)
+
+
+def _set_item(number: Any) -> None:
+    number[0] = 0
+
+
+def _delete_item(value: Any, _: Any) -> None:
+    kind = kind_of(value)
+    if kind in PYTHON and not value.shape:
+        _asked_of_number(lambda number: operator.delitem(number, 0), kind)
+    if aliases.is_argument(value):
+        raise ValueError("cannot delete array elements")  # NumPy's words
+    if aliases.may_be_numpy(value):
+        raise scopes.refuse(_in_doubt(value))
+    raise AttributeError("__delitem__")
 
 
 def _is_asked_from_outside(frame: Any) -> bool:

@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 import operator
 import sys
+import types
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
@@ -74,12 +75,39 @@ def methods(tracer: Any) -> Iterator[tuple[str, Any]]:
         for swapped, method in ((False, f"__{name}__"), (True, f"__r{name}__")):
             own = getattr(tracer, method, None)
             if own is not None and not (swapped and op in _COMPARE):
-                yield method, _binary(op, own, swapped)
+                made = _binary(op, own, swapped)
+                _METHODS[made] = method
+                yield method, made
     for op in _UNARY:
         name = op.__name__.strip("_")
         yield f"__{name}__", _unary(op, getattr(tracer, f"__{name}__"))
     for method in ("__copy__", "__deepcopy__"):
         yield method, _copying(getattr(tracer, method))
+
+
+#: the operators of tracers, by the functions behind them
+_METHODS: dict[Operator, str] = {}
+
+
+def by_name(function: Any) -> Operator | None:
+    """What to call for ``a.__add__(b)``: Python's numbers know fewer operands than JAX's.
+
+    None for other functions than the operators of tracers.
+    """
+    method = _METHODS.get(function) if isinstance(function, types.FunctionType) else None
+    if method is None:
+        return None
+
+    def call(self: Any, other: Any) -> Any:
+        kind, kinds = origins.kind_of(self), _number_kind(other)
+        if scopes.current() is None or kind not in PYTHON or not is_traced(self):
+            return function(self, other)
+        sample = _SAMPLES.get(kinds, object())
+        if getattr(_SAMPLES[kind], method)(sample) is NotImplemented:
+            return NotImplemented
+        return function(self, other)
+
+    return call
 
 
 def _copying(own: Operator) -> Operator:
@@ -150,6 +178,8 @@ def _apply(op: Operator, one: Any, other: Any, own: Operator) -> Any:
         operands.meet(one, other)
     if ARRAY in kinds:
         _check_division(op, one, other)
+        if op in (operator.eq, operator.ne) and operands.unlike(one, other):
+            return jnp.full(one.shape, op is operator.ne)
         return own(one, other)
     if NUMPY in kinds:
         return origins.made(own(one, other), NUMPY if None not in kinds else None)

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from d2s.backends.lax.arrays import aliases
 from d2s.backends.lax.failures.texts import Text
 from d2s.backends.lax.failures.whose import NotInGraph
 from d2s.backends.lax.forms.dtypes import NUMBERS
@@ -197,8 +198,32 @@ def getattr_(value: Any, name: str, *default: Any) -> Any:
 def _has(value: Any, name: str) -> bool:
     """Whether a run-time value has an attribute in plain Python."""
     known = kind_of(value)
-    answers = {hasattr(kind, name) for kind in ((known,) if known else _CANDIDATES)}
-    return answers.pop() if len(answers) == 1 else hasattr(_asked(value), name)
+    answers = {hasattr(kind, name) for kind in (_may_be(value) if known else _CANDIDATES)}
+    if len(answers) == 1:
+        return answers.pop()
+    if known is ARRAY:
+        raise _refused(
+            f"whether a run-time value has the attribute '{name}', which only arrays of JAX's or "
+            "only those of NumPy's have",
+            "the test outside the static function",
+        )
+    return hasattr(_asked(value), name)
+
+
+def _may_be(value: Any) -> tuple[type, ...]:
+    """What a run-time value may be in plain Python: an array, one of NumPy's or its scalars."""
+    kind = kind_of(value)
+    if kind in NUMBERS:
+        return (kind,)
+    numpy = kind is NUMPY or aliases.has_numpy_arguments() or aliases.may_be_numpy(value)
+    if not numpy:
+        return (kind,)
+    # those with 64 bits have the most attributes: a scalar of NumPy's may be Python's float too
+    wide = _SCALARS.get(value.dtype.kind, np.float64)
+    return (kind, np.ndarray) if value.shape else (kind, np.ndarray, wide)
+
+
+_SCALARS: dict[str, type] = {"b": np.bool_, "i": np.int64, "u": np.uint64, "c": np.complex128}
 
 
 def missing(kind: type, name: str) -> AttributeError:
@@ -227,8 +252,7 @@ def attribute(lookup: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
                 raise
             text, kind = str(error), kind_of(value)
         # In plain Python an array may be one of NumPy's, which has other attributes than JAX's.
-        may_be = (kind, np.ndarray) if kind not in NUMBERS else (kind,)
-        if kind is None or any(hasattr(one, name) for one in may_be):
+        if kind is None or any(hasattr(one, name) for one in _may_be(value)):
             raise NotInGraph(text)
         raise missing(kind, name)
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from d2s.backends.lax.regions.regions import is_traced, scalar_predicate
 from d2s.backends.lax.semantics.casts import to_bool
+from d2s.backends.lax.semantics.operands import is_number
 from d2s.backends.lax.semantics.sequences import Range
 from d2s.runtime.on_behalf import asks_for_program
 
@@ -35,7 +36,8 @@ def is_in(item: Any, container: Any) -> Any:
 
 @asks_for_program
 def _is_in(item: Any, container: Any) -> Any:
-    if isinstance(container, jax.Array) and container.ndim == 1 and not jnp.shape(item):
+    is_row = isinstance(container, jax.Array) and container.ndim == 1
+    if is_row and is_number(item) and not jnp.shape(item):
         return jnp.any(container == item)
     if isinstance(container, Range):
         away = item - container.start

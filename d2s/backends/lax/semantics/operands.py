@@ -37,6 +37,32 @@ def meet(one: Any, other: Any) -> None:
             require_int(number, array.dtype)
 
 
+def is_number(value: Any) -> bool:
+    """Whether arrays are compared with a value element by element, in NumPy as in JAX."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.dtype.kind in "biufc" or jnp.issubdtype(value.dtype, jnp.floating)
+    return isinstance(value, bool | int | float | complex | jax.Array | jax.core.Tracer)
+
+
+def unlike(array: Any, other: Any) -> bool:
+    """Whether an array is surely NumPy's, which compares each element with what is no number.
+
+    For JAX the array as a whole is another thing then. Where nobody knows, it is refused.
+    """
+    if is_number(other):
+        return False
+    if not isinstance(other, np.ndarray) and not (array.shape and aliases.may_be_numpy(array)):
+        return False
+    if aliases.is_argument(array) and isinstance(other, str | bytes | None):
+        return True
+    raise StagingError(
+        "an array that may be NumPy's is compared with what is no number",
+        code="D2S021",
+        site=sites.where(),
+        fix="`is None`, or an array of numbers",
+    )
+
+
 def is_narrow(dtype: Any) -> bool:
     """Whether a dtype is one of integers other than the graph has for Python's."""
     return bool(jnp.issubdtype(dtype, jnp.integer)) and dtype != jnp.result_type(int)

@@ -171,7 +171,7 @@ class ArrayRows(Sequence):
 
     def __init__(self, array: Any) -> None:
         if not array.ndim:
-            raise TypeError("iteration over a 0-d array")
+            iter(array)  # raises: an array has its own words for it, and so has a number
         self.array, self.length = array, array.shape[0]
 
     def arrays(self) -> list[Any]:

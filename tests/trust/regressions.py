@@ -1,0 +1,58 @@
+"""Expressions that once came out different, with arguments; the generators have found them.
+
+A static function gives what plain Python gives, or stops with one of the codes behind.
+"""
+
+from __future__ import annotations
+
+#: the expression of `a` and `b`, the calls, and the codes with which d2s may stop instead
+FOUND: list[tuple[str, tuple[str, ...], str]] = [
+    # what d2s calls instead of a builtin takes the same arguments, by the same names
+    ("pow(a, exp=2.0)", ("f(3.0)", "f(2)"), ""),
+    ("functools.partial(pow, exp=2)(a)", ("f(3.0)",), ""),
+    ("sum(iterable=[a])", ("f(3)",), ""),
+    ("sorted(iterable=[a])", ("f(3)",), ""),
+    ("operator.pow(a=a, b=2)", ("f(3)",), ""),
+    ("math.sqrt(a, 2)", ("f(3)",), ""),
+    ("pow(a)", ("f(3)",), ""),
+    ("next()", ("f(3)",), ""),
+    ("min(a, foo=2)", ("f(3)",), ""),
+    # a number is no container
+    *((form, ("f(3)", "f(2.5)"), "") for form in ("len(a)", "iter(a)", "min(a)", "sum(a)", "a[0]")),
+    *((form, ("f(3)", "f(2.5)"), "") for form in ("list(a)", "[*a]", "sorted(a)", "any(a)")),
+    *((form, ("f(3)", "f(2.5)"), "") for form in ("0 in a", "''.join(a)", "reversed(a)", "zip(a)")),
+    ("[v for v in a]", ("f(3)",), ""),
+    ("[a.__setitem__(0, 1)]", ("f([3])",), "D2S024"),
+    # formats name the class of what does not fit
+    ("'%5d' % a", ("f(jnp.array([3, 1]))", "f(np.array([3, 1]))"), "D2S020"),
+    # the least integer has no absolute value in 32 bits
+    ("math.gcd(a, b)", ("f(-2147483648, 6)", "f(-2147483648, 0)", "f(12, 18)"), ""),
+    ("math.lcm(a, b)", ("f(-2147483648, 1)", "f(4, 6)", "f(0, 6)", "f(65536, 65537)"), ""),
+    ("np.gcd(a, b)", ("f(np.int32(-2147483648), np.int32(6))",), ""),
+    ("np.lcm(a, b)", ("f(np.int32(4), np.int32(6))", "f(np.int32(0), np.int32(6))"), ""),
+    ("np.square(a)", ("f(-2147483648)", "f(46341)", "f(46340)"), ""),
+    # scalars of NumPy's have attributes that no array of JAX's has
+    ("a.numerator", ("f(np.int32(3))",), "D2S020"),
+    ("hasattr(a, 'numerator')", ("f(np.int32(3))",), "D2S020"),
+    ("math.trunc(a)", ("f(np.float64(1.5))",), "D2S020"),
+    # some complex numbers have a real part where others are refused
+    ("np.uint8(a)", ("f(np.complex64(1 + 2j))",), ""),
+    ("np.float32(a)", ("f(1 + 2j)",), ""),
+    ("float(a)", ("f(np.complex64(1 + 2j))",), "D2S020"),
+    ("math.hypot(2, a)", ("f(np.complex64(1 + 2j))",), "D2S020"),
+    ("np.argmax(a)", ("f(np.array([1j, 2, 3]))",), "D2S021"),
+    # NumPy compares each element with what is no number
+    ("a == None", ("f(np.array([1.0, 2.0]))", "f(jnp.array([1.0, 2.0]))"), ""),
+    ("a != 'x'", ("f(np.array([1.0, 2.0]))", "f(jnp.array([1.0, 2.0]))"), ""),
+    ("'x' in a", ("f(np.array([1.0, 2.0]))", "f(jnp.array([1.0, 2.0]))"), ""),
+    ("None in a", ("f(np.array([1.0, 2.0]))", "f(jnp.array([1.0, 2.0]))"), ""),
+    ("[1.0] in a", ("f(np.array([1.0, 2.0]))",), "D2S021"),
+    ("a in ['x']", ("f(np.array([1.0, 2.0]))",), "D2S022"),
+    ("1.0 in a", ("f(np.float32(2.0))",), "D2S021"),
+    ("a == np.array(['x', 'y'])", ("f(2.0)",), "D2S021"),
+    # a method that is called by its name
+    ("a.__add__(b) is NotImplemented", ("f(2, 2.5)", "f(2.5, 2)", "f(2, jnp.int32(2))"), ""),
+    # by position, too
+    ("np.nan_to_num(a, False).sum()", ("f(np.array([1.0, np.nan], np.float32))",), "D2S024"),
+    ("np.median(a, None, None, True)", ("f(np.array([3.0, 1.0], np.float32))",), "D2S024"),
+]
