@@ -126,7 +126,7 @@ def _held(error: BaseException) -> tuple[dict[str, Any], dict[str, Any]]:
         with suppress(AttributeError):
             value = known.__get__(error)
             # to Python's own, a field that holds nothing is another thing than one with None
-            if value is not None or not is_library_class(known.__objclass__):
+            if value is not None or "__slots__" in vars(known.__objclass__):
                 fields[name] = value
     del fields["args"]
     return own, fields
