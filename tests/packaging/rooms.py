@@ -16,7 +16,7 @@ ENGINE = "backends.lax."
 
 #: bottom to top: a room imports only those before it. One line is one row of the map.
 ORDER = (
-    ("version", "errors", "logs", "recursion"),
+    ("version", "errors", "logs", "recursion", "made_code"),
     ("libraries", "files", "manual", "analysis", "source"),
     ("converters",),
     ("pipeline",),

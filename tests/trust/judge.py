@@ -249,8 +249,9 @@ def freeze(value: Any, around: tuple[int, ...] = ()) -> Any:
             return (_nowhere(value) if kind == "str" else value) if exact else _named(value, inner)
         case list() | tuple() | collections.deque() | collections.UserList():
             return Thing(kind, [*map(inner, value)])
-        case collections.ChainMap():
-            return Thing(kind, [*map(inner, value.maps)])
+        case collections.ChainMap() | collections.UserDict():
+            held = value.maps if isinstance(value, collections.ChainMap) else [value.data]
+            return Thing(kind, [*map(inner, held)])
         case dict() | types.MappingProxyType():
             return Thing(kind, [(inner(key), inner(item)) for key, item in value.items()])
         case set() | frozenset():

@@ -116,8 +116,10 @@ def _program(rng: random.Random, form: str) -> Program:
     kinds = [_kind(rng), _kind(rng)]
     if rng.random() < 0.4:
         kinds[1] = kinds[0]
-    if "type(" in form:  # an array is one of JAX's inside, and says so
+    if "type(" in form or "__round__" in form:  # an array is one of JAX's inside, and says so
         kinds = [rng.choice(PYTHON), rng.choice(PYTHON)]
+    # an integer that meets a float is one of 32 bits, whose remainder is another one
+    steep = steep or (divides and len({_is_inexact(kind) for kind in kinds}) == 2)
     fixed = rng.choice([None, None, None, "a", "b"])
     body = shape.format(form=form, augment=augment)
     rows = [
@@ -143,6 +145,10 @@ def _program(rng: random.Random, form: str) -> Program:
     joins = any(word in form for word in ("and(", "or(", "if(", "min", "max", "where", "clip"))
     wide = any(kind.endswith("int64") for kind in kinds)
     return Program(about, HEAD + body, tuple(steps), True, joins, arrays, wide)
+
+
+def _is_inexact(kind: str) -> bool:
+    return "float" in kind or "complex" in kind
 
 
 def _kind(rng: random.Random) -> str:

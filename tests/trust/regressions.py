@@ -52,6 +52,19 @@ FOUND: list[tuple[str, tuple[str, ...], str]] = [
     ("a == np.array(['x', 'y'])", ("f(2.0)",), "D2S021"),
     # a method that is called by its name
     ("a.__add__(b) is NotImplemented", ("f(2, 2.5)", "f(2.5, 2)", "f(2, jnp.int32(2))"), ""),
+    # NumPy's numbers show themselves as such
+    ("print([a[0]])", ("f(np.array([1, 2]))", "f(jnp.array([1, 2]))"), "D2S020"),
+    ("print(repr(a))", ("f(np.float16(2.0))",), "D2S020"),
+    ("print(divmod(a, b))", ("f(np.float16(2.0), np.float16(1.5))",), "D2S020"),
+    ("print(str(ValueError('a', a[0])))", ("f(np.array([1, 2]))",), "D2S020"),
+    # shapes that do not fit are another error in NumPy
+    ("a + b", ("f(np.ones(2), np.ones(3))", "f(jnp.ones(2), jnp.ones(3))"), ""),
+    ("a @ b", ("f(np.ones(2), np.ones(3))", "f(np.ones(2), jnp.ones(3))"), "D2S021"),
+    ("np.ones(2) * a", ("f(np.ones(3))", "f(jnp.ones(3))"), "D2S021"),
+    # an exception with an empty slot
+    ("a if b < 2 else np.sort(a)", ("f(np.float32(2.0), 3)",), ""),
+    # what a cache counts is no constant
+    ("functools.cache(len).cache_info() and a", ("f(2.0)",), "D2S023"),
     # by position, too
     ("np.nan_to_num(a, False).sum()", ("f(np.array([1.0, np.nan], np.float32))",), "D2S024"),
     ("np.median(a, None, None, True)", ("f(np.array([3.0, 1.0], np.float32))",), "D2S024"),

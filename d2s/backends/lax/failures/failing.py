@@ -138,7 +138,7 @@ def _held(error: BaseException) -> tuple[dict[str, Any], dict[str, Any]]:
         with suppress(AttributeError):
             value = known.__get__(error)
             # Python's own classes tell a field that was never set from one that is set to None.
-            if value is not None or not is_library_class(known.__objclass__):
+            if value is not None or "__slots__" in vars(known.__objclass__):
                 fields[name] = value
     del fields["args"]
     return own, fields

@@ -232,7 +232,10 @@ def _refuse_doubtful(field: Field) -> None:
     for leaf in _shown_leaves(field.value) if by_repr or inside else ():
         if not isinstance(leaf, jax.core.Tracer):
             continue
-        if origins.kind_of(leaf) in (None, origins.NUMPY) or aliases.may_be_numpy(leaf):
+        kind = origins.kind_of(leaf)
+        # a scalar of NumPy's that is an argument, or taken from one, is known as an array
+        scalar = kind is origins.ARRAY and not leaf.shape and aliases.has_numpy_arguments()
+        if scalar or kind in (None, origins.NUMPY) or aliases.may_be_numpy(leaf):
             raise StagingError(
                 "whether a run-time value shows as Python's, NumPy's or JAX's is not known here",
                 code="D2S020",

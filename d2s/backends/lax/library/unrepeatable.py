@@ -37,6 +37,8 @@ _FUNCTIONS = {
     "posix.getrandom": _KEYED.format("bits(key)"),
     "_weakref.getweakrefcount": "the number asked for outside and passed in",
     "_weakref.getweakrefs": "the references asked for outside",
+    "functools.cache_info": "the function without a cache, or the numbers asked for outside",
+    "functools.cache_clear": "the cache cleared outside",
     "sys.getrefcount": "the number asked for outside and passed in",
     "os.getenv": "os.environ.get(name), which every call looks at",
     "builtins.input": "the text read outside and passed in",

@@ -180,7 +180,11 @@ def _apply(op: Operator, one: Any, other: Any, own: Operator) -> Any:
         _check_division(op, one, other)
         if op in (operator.eq, operator.ne) and operands.unlike(one, other):
             return jnp.full(one.shape, op is operator.ne)
-        return own(one, other)
+        try:
+            return own(one, other)
+        except TypeError:
+            operands.refuse_shapes(op, one, other)
+            raise
     if NUMPY in kinds:
         return origins.made(own(one, other), NUMPY if None not in kinds else None)
     if op is operator.pow:

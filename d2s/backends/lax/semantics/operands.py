@@ -63,6 +63,25 @@ def unlike(array: Any, other: Any) -> bool:
     )
 
 
+def refuse_shapes(op: Any, one: Any, other: Any) -> None:
+    """Arrays that do not fit together are a ValueError to NumPy, and a TypeError to JAX."""
+    arrays = [value for value in (one, other) if jnp.shape(value)]
+    if len(arrays) < 2 or not any(_may_be_numpy(array) for array in arrays):
+        return
+    if all(isinstance(array, np.ndarray) or aliases.is_argument(array) for array in arrays):
+        op(*(np.broadcast_to(np.zeros((), a.dtype), a.shape) for a in arrays))  # NumPy says it
+    raise StagingError(
+        "arrays of shapes that do not fit together, which may be NumPy's or JAX's",
+        code="D2S021",
+        site=sites.where(),
+        fix="arrays of shapes that fit, or jnp.asarray(...) around those of NumPy's",
+    )
+
+
+def _may_be_numpy(array: Any) -> bool:
+    return isinstance(array, np.ndarray) or aliases.may_be_numpy(array)
+
+
 def is_narrow(dtype: Any) -> bool:
     """Whether a dtype is one of integers other than the graph has for Python's."""
     return bool(jnp.issubdtype(dtype, jnp.integer)) and dtype != jnp.result_type(int)
