@@ -41,11 +41,11 @@ class CodeRegistry:
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
+class _CodePart:
     """What a code object that d2s made is: a function of the user's, or a block of one."""
 
     #: the function that a block belongs to; None for a function
-    function: _Part | None = None
+    function: _CodePart | None = None
     #: names of variables that d2s made up
     names: frozenset[str] = frozenset()
 
@@ -56,7 +56,7 @@ _made = CodeRegistry()  # code that d2s made -> what part of which function it i
 def register(
     code: types.CodeType,
     around: str = "",
-    function: _Part | None = None,
+    function: _CodePart | None = None,
     names: frozenset[str] = frozenset(),
 ) -> None:
     """Remember code that d2s made, and the code inside it; `around` is the name of the next outer.
@@ -65,7 +65,7 @@ def register(
     inside another has a longer one.
     """
     is_block = code.co_qualname == around
-    part = _Part(function if is_block else None, names)
+    part = _CodePart(function if is_block else None, names)
     _made.put(code, part)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
