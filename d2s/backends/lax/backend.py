@@ -32,10 +32,11 @@ from d2s.backends.lax.function import cache
 from d2s.backends.lax.function.compiled import Compiled
 from d2s.backends.lax.graph import scopes
 from d2s.backends.lax.library import as_python, augmented, items, ordering, text_calls
+from d2s.backends.lax.library.array_methods import method_for
 from d2s.backends.lax.library.builtin_calls import BUILTINS, OPERATORS, power, refuse_unrepeatable
 from d2s.backends.lax.library.dispatching import dispatched, remembered
 from d2s.backends.lax.library.math_calls import MATH
-from d2s.backends.lax.library.numpy_calls import call_for, method_for
+from d2s.backends.lax.library.numpy_calls import call_for
 from d2s.backends.lax.objects import refs
 from d2s.backends.lax.output import printing, reprs, watching
 from d2s.backends.lax.reach import wrappers

@@ -32,8 +32,9 @@ from d2s.backends.lax.forms.trees import Out
 from d2s.backends.lax.function.copies import Copies
 from d2s.backends.lax.function.entries import Entry, Result, ResultInfo
 from d2s.backends.lax.function.inspection import shown
-from d2s.backends.lax.function.results import Build, Results, Write, all_leaves, only_leaf
+from d2s.backends.lax.function.results import Results, all_leaves, only_leaf
 from d2s.backends.lax.function.running import tracing
+from d2s.backends.lax.function.write_back import Build, Write
 from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.graph.scopes import Halt, Scope
 from d2s.backends.lax.jaxprs import integer_ranges

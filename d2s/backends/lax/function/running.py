@@ -31,7 +31,7 @@ from d2s.backends.lax.failures.failing import Failures
 from d2s.backends.lax.failures.whose import is_tracer_error
 from d2s.backends.lax.function.entries import Entry, JittedGraph, Result
 from d2s.backends.lax.function.inspection import Inspected
-from d2s.backends.lax.function.results import Call
+from d2s.backends.lax.function.write_back import Call
 from d2s.backends.lax.jaxprs.integer_ranges import Unchecked
 from d2s.backends.lax.objects.flatten import no_array
 from d2s.backends.lax.objects.keys import exact_key

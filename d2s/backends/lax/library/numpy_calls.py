@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import types
 from collections.abc import Callable
 from typing import Any
 
@@ -25,12 +24,10 @@ from d2s.backends.lax.arrays.constants import require
 from d2s.backends.lax.failures.whose import is_tracer_error
 from d2s.backends.lax.forms import origins
 from d2s.backends.lax.forms.trees import leaves, map_leaves
-from d2s.backends.lax.graph import sites
 from d2s.backends.lax.library.numpy_models import Model, widened
 from d2s.backends.lax.library.numpy_own import OWN, fail_like_numpy
 from d2s.backends.lax.regions.regions import is_traced
-from d2s.backends.lax.semantics.arithmetic import by_name
-from d2s.backends.lax.semantics.casts import has_tracer, is_integer, refuse, scalar, to_int, weak
+from d2s.backends.lax.semantics.casts import has_tracer, is_integer, refuse, to_int
 from d2s.backends.lax.semantics.operands import require_int
 from d2s.backends.lax.trace.provenance import needing
 from d2s.errors import Error, StagingError
@@ -168,10 +165,10 @@ def _call(function: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
     theirs = counterpart(name)
     if fix is not None or theirs is None:
         raise refuse(f"np.{name} of a run-time value", fix or "", code="D2S021")
-    return _jax(function, name, theirs, args, kwargs)
+    return through_jax(function, name, theirs, args, kwargs)
 
 
-def _jax(
+def through_jax(
     plain: Any,
     name: str,
     theirs: Call,
@@ -386,7 +383,7 @@ def _method(function: Any, owner: np.ufunc, /, *args: Any, **kwargs: Any) -> Any
     theirs = getattr(counterpart(owner.__name__), method, None)
     if theirs is None:
         raise refuse(f"{label} of a run-time value", "functions of jax.numpy", code="D2S021")
-    return _jax(function, f"{owner.__name__}.{method}", theirs, args, kwargs)
+    return through_jax(function, f"{owner.__name__}.{method}", theirs, args, kwargs)
 
 
 def _vectorized(function: Any, change: Call, /, *args: Any, **kwargs: Any) -> Any:
@@ -396,110 +393,3 @@ def _vectorized(function: Any, change: Call, /, *args: Any, **kwargs: Any) -> An
     excluded, signature = frozenset(function.excluded), function.signature
     made = jnp.vectorize(change(function.pyfunc), excluded=excluded, signature=signature)
     return made(*args, **kwargs)
-
-
-# -- methods of arrays -------------------------------------------------------------------------
-
-
-def item(array: Any, *place: Any) -> Any:
-    """`x.item()`: a Python number."""
-    if place:
-        array = array[place[0]] if isinstance(place[0], tuple) else array.reshape(-1)[place[0]]
-    return _number(scalar(array))
-
-
-def tolist(array: Any) -> Any:
-    """`x.tolist()`: lists of Python numbers."""
-    return _number(array) if not array.shape else [tolist(row) for row in array]
-
-
-def _number(value: Any) -> Any:
-    if value.dtype == jnp.bool_:
-        return origins.as_kind(value, bool)
-    if is_integer(value):
-        return weak(value, int)
-    return weak(value, float if jnp.issubdtype(value.dtype, jnp.floating) else complex)
-
-
-def sort(array: Any, *args: Any, **kwargs: Any) -> Any:
-    """NumPy sorts in place, jax gives a sorted copy: which is meant cannot be seen in a graph."""
-    name = sites.target(sites.where()).strip("`") or "x"
-    raise refuse(
-        f"`{name}.sort()` sorts a NumPy array in place, and the arrays of a graph are values",
-        f"{name} = jnp.sort({name})",
-        code="D2S072",
-    )
-
-
-def flatten(array: Any, *args: Any, **kwargs: Any) -> Any:
-    """`x.flatten()` is a copy, also where `x.ravel()` and `x.reshape(-1)` are views."""
-    return array.ravel(*args, **kwargs).copy()
-
-
-_METHODS: dict[str, Call] = {"item": item, "tolist": tolist, "sort": sort, "flatten": flatten}
-
-
-#: the same, by the functions of JAX's that are behind the methods of tracers
-_OF_TRACERS = {getattr(jax.core.Tracer, name): call for name, call in _METHODS.items()}
-
-#: methods that the arrays of NumPy and of JAX have in common, by JAX's functions behind them; JAX
-#: itself says that a tracer has no bytes
-_SHARED = {
-    function: name
-    for name in dir(np.ndarray)
-    if not name.startswith("_") and name not in (*_METHODS, "tobytes")
-    for function in [getattr(jax.core.Tracer, name, None)]
-    if callable(function) and callable(getattr(np.ndarray, name))
-}
-
-
-def method_for(function: Any) -> Call | None:
-    """What to call instead of a method of arrays, given as the function behind it; or None."""
-    if not isinstance(function, types.FunctionType):
-        return None
-    operator = by_name(function)
-    if operator is not None:
-        return operator
-    call = _OF_TRACERS.get(function)
-    if call is not None:
-        return functools.partial(_of_tracer, function, call)
-    shared = _SHARED.get(function)
-    return None if shared is None else functools.partial(_of_numpy, function, shared)
-
-
-def _of_tracer(function: Any, call: Call, array: Any, *args: Any, **kwargs: Any) -> Any:
-    return call(array, *args, **kwargs) if is_traced(array) else function(array, *args, **kwargs)
-
-
-def _of_numpy(function: Any, name: str, array: Any, *args: Any, **kwargs: Any) -> Any:
-    """A method of an array, which is NumPy's where the arguments of the static function are."""
-    if not (is_traced(array) and aliases.may_be_numpy(array)):
-        return function(array, *args, **kwargs)
-    if name == "byteswap":
-        what = "x.byteswap(), which depends on how many bits NumPy's numbers had"
-        raise refuse(what, "the bytes outside the static function", code="D2S021")
-    theirs = function if name in _AS_METHODS else counterpart(name) or function
-    plain, label = getattr(np.ndarray, name), f"ndarray.{name}"
-    result = _jax(plain, label, theirs, (array, *args), kwargs, origins.ARRAY)
-    if not aliases.is_argument(array):
-        _refuse_doubt(name, function, (array, *args), kwargs, result)
-    return result
-
-
-def _refuse_doubt(name: str, function: Call, args: Any, kwargs: Any, result: Any) -> None:
-    """Refuse a method whose result has another dtype if the array is one of JAX's after all."""
-    try:
-        other = jax.eval_shape(lambda: function(*args, **kwargs))
-    except (TypeError, ValueError, NotImplementedError):
-        return  # JAX's arrays do not take such a call, so the program has one of NumPy's
-    pairs = zip(jax.tree.leaves(other), jax.tree.leaves(result), strict=False)
-    if any(one.dtype != getattr(two, "dtype", one.dtype) for one, two in pairs):
-        raise refuse(
-            f"x.{name}() gives another dtype for an array of NumPy's than for one of JAX's",
-            f"np.{name}(x), jnp.{name}(x), or .astype(...) before it",
-            code="D2S021",
-        )
-
-
-#: methods that are called with other arguments than the functions of the same name
-_AS_METHODS = ("reshape", "transpose", "astype", "view", "copy")

@@ -25,7 +25,7 @@ from d2s.backends.lax import private
 from d2s.backends.lax.failures import failing
 from d2s.backends.lax.failures.whose import is_tracer_error
 from d2s.backends.lax.forms.dtypes import Type, cast, own_text
-from d2s.backends.lax.function.results import outside
+from d2s.backends.lax.function.write_back import outside
 from d2s.backends.lax.graph import scopes
 from d2s.backends.lax.graph.sites import here
 from d2s.backends.lax.private import Phrase
