@@ -20,6 +20,7 @@ from d2s.backends.lax.arrays.constants import require
 from d2s.backends.lax.failures.whose import is_tracer_error
 from d2s.backends.lax.forms import origins
 from d2s.backends.lax.forms.trees import leaves, map_leaves
+from d2s.backends.lax.library.builtin_calls import round_
 from d2s.backends.lax.library.numpy_models import Model, widened
 from d2s.backends.lax.library.numpy_own import OWN, fail_like_numpy
 from d2s.backends.lax.regions.regions import is_traced
@@ -415,7 +416,13 @@ def flatten(array: Any, *args: Any, **kwargs: Any) -> Any:
     return array.ravel(*args, **kwargs).copy()
 
 
-_METHODS: dict[str, Call] = {"item": item, "tolist": tolist, "sort": sort, "flatten": flatten}
+_METHODS: dict[str, Call] = {
+    "item": item,
+    "tolist": tolist,
+    "sort": sort,
+    "flatten": flatten,
+    "__round__": round_,
+}
 
 
 #: methods that the arrays of NumPy and of JAX have in common, by JAX's functions behind them
@@ -434,7 +441,7 @@ def method_for(function: Any) -> Call | None:
     if operator is not None:
         return operator
     name = getattr(function, "__name__", "")
-    if name == "meth" or name in _METHODS:
+    if name in ("meth", "op") or name in _METHODS:
         for known, call in _METHODS.items():
             if function is getattr(jax.core.Tracer, known, None):
                 return functools.partial(_of_tracer, function, call)
