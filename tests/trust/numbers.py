@@ -143,7 +143,11 @@ def _program(rng: random.Random, form: str) -> Program:
     if arrays:
         body = body.replace(", str(error)", "")
     joins = any(word in form for word in ("and(", "or(", "if(", "min", "max", "where", "clip"))
-    wide = any(kind.endswith("int64") for kind in kinds)
+    # NumPy adds integers up with 64 bits
+    widens = any(word in form for word in ("np.sum", "np.cumsum", "np.prod"))
+    wide = any(
+        kind.endswith("int64") or (widens and "int" in kind and " " in kind) for kind in kinds
+    )
     return Program(about, HEAD + body, tuple(steps), True, joins, arrays, wide)
 
 

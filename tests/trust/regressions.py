@@ -22,6 +22,7 @@ FOUND: list[tuple[str, tuple[str, ...], str]] = [
     *((form, ("f(3)", "f(2.5)"), "") for form in ("list(a)", "[*a]", "sorted(a)", "any(a)")),
     *((form, ("f(3)", "f(2.5)"), "") for form in ("0 in a", "''.join(a)", "reversed(a)", "zip(a)")),
     ("[v for v in a]", ("f(3)",), ""),
+    ("a[b]", ("f(3, 0)", "f(2.5, 1.5)"), ""),
     ("[a.__setitem__(0, 1)]", ("f([3])",), "D2S024"),
     # formats name the class of what does not fit
     ("'%5d' % a", ("f(jnp.array([3, 1]))", "f(np.array([3, 1]))"), "D2S020"),
@@ -40,6 +41,10 @@ FOUND: list[tuple[str, tuple[str, ...], str]] = [
     ("np.float32(a)", ("f(1 + 2j)",), ""),
     ("float(a)", ("f(np.complex64(1 + 2j))",), "D2S020"),
     ("math.hypot(2, a)", ("f(np.complex64(1 + 2j))",), "D2S020"),
+    ("np.any(a)", ("f(np.complex64(-1.5j))", "f(np.array([0j, 0j]))"), ""),
+    ("a.all()", ("f(np.array([-1.5j, 1j]))",), ""),
+    ("np.power(a, 1 + 2j)", ("f(np.array([0j, 1j]))",), ""),
+    ("np.power(a, 0j)", ("f(np.array([0j, 1j]))",), ""),
     ("np.argmax(a)", ("f(np.array([1j, 2, 3]))",), "D2S021"),
     # NumPy compares each element with what is no number
     ("a == None", ("f(np.array([1.0, 2.0]))", "f(jnp.array([1.0, 2.0]))"), ""),
@@ -52,6 +57,9 @@ FOUND: list[tuple[str, tuple[str, ...], str]] = [
     ("a == np.array(['x', 'y'])", ("f(2.0)",), "D2S021"),
     # a method that is called by its name
     ("a.__add__(b) is NotImplemented", ("f(2, 2.5)", "f(2.5, 2)", "f(2, jnp.int32(2))"), ""),
+    ("a.__round__()", ("f(2.5)", "f(float('inf'))", "f(True)"), ""),
+    ("round(a, 1)", ("f(np.bool_(True))",), "D2S020"),
+    ("round(a, -1)", ("f(np.int32(25))",), "D2S020"),
     # NumPy's numbers show themselves as such
     ("print([a[0]])", ("f(np.array([1, 2]))", "f(jnp.array([1, 2]))"), "D2S020"),
     ("print(repr(a))", ("f(np.float16(2.0))",), "D2S020"),

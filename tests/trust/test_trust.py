@@ -55,6 +55,17 @@ def test_a_weak_proxy_without_its_object():
     assert (found.end, found.code) == (REFUSED, "D2S024")
 
 
+@pytest.mark.parametrize(
+    "lines", ["VIEW[0] = 3\n    return A.max() + x", "A.fill(3)\n    return VIEW + x"]
+)
+def test_a_write_that_a_view_outside_would_see(lines):
+    body = "import numpy as np\n\nA = np.array([1.0, 2.0])\nVIEW = A[:1]\n\n\n"
+    found = verdict(f"{body}def f(x):\n    {lines}\n", "f(1.0)")
+    assert (found.end, found.code) == (REFUSED, "D2S024")
+    alone = body.replace("A[:1]", "A[:1].copy()")
+    assert verdict(f"{alone}def f(x):\n    {lines}\n", "f(1.0)").end == EQUAL
+
+
 def test_numbers_that_wrap_are_allowed_only_where_a_program_has_wide_ones():
     body = "import numpy as np\n\n\ndef f(a):\n    return [-a, np.uint32(2)]\n"
     assert verdict(body, "f(np.uint64(3))").end == DIFFERENT

@@ -31,7 +31,7 @@ HOLDERS = (
     "collections.UserString({}) types.SimpleNamespace(v={}) types.MappingProxyType({{'v':{}}}) "
     "functools.partial(int,{}) ValueError({}) KeyError({}) {{'v':{}}}.items() {{'v':{}}}.values() "
     "dict.fromkeys('ab',{}) slice({}) range({}) "
-    "decimal.Decimal({}) fractions.Fraction({}) datetime.timedelta(days={}) memoryview(b'ab') "
+    "decimal.Decimal({}) fractions.Fraction({}) datetime.timedelta(days={}) "
     "Level({}) dataclasses.replace(Record(0),v={}) "
     "dataclasses.astuple(Record({})) "
     "dataclasses.asdict(Record({})) Ellipsis bytearray({})"

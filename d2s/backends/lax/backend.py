@@ -192,7 +192,10 @@ class LaxBackend(PythonBackend):
         return text_calls.percent(template, values)
 
     def items(self, container: Any) -> Any:
-        return items.items(container) if self.staging() else container
+        if not self.staging():
+            return container
+        answers.require_container(container, is_read=True)
+        return items.items(container)
 
     def window(self, lower: Any, upper: Any, size: Any) -> Any:
         return items.window(lower, upper, size)

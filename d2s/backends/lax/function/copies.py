@@ -13,6 +13,7 @@ what the function did to the copies is compared afterwards and done to the real 
 
 from __future__ import annotations
 
+import itertools
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -48,6 +49,13 @@ class Change:
     after: Any
 
 
+def _sharing(arrays: dict[int, Any]) -> set[int]:
+    """The numbers of arrays that share memory with another one of them."""
+    real = [(n, array) for n, array in arrays.items() if isinstance(array, np.ndarray)]
+    pairs = itertools.combinations(real, 2)
+    return {n for pair in pairs if np.may_share_memory(pair[0][1], pair[1][1]) for n, _ in pair}
+
+
 class Copies:
     """A copy of everything that a key describes, made with the given leaves."""
 
@@ -75,6 +83,7 @@ class Copies:
         self._kinds = [type(copy) for copy in self.made]
         arrays = {n: copy for n, copy in enumerate(self.made) if isinstance(copy, np.ndarray)}
         self._layouts = {n: layout(copy) for n, copy in arrays.items()}
+        self._shared = _sharing({n: owners[n] for n in arrays})
         #: the slots of those outside, which nobody may store a value of the graph in
         self._outside: list[Any] = [*map(slots_of, owners), [p for p in places if not p.is_fixed]]
         self._held_outside = [[place.get() for place in group] for group in self._outside]
@@ -181,6 +190,13 @@ class Copies:
                     fix="an array of its own: a.reshape(...), a.astype(...), a.copy()",
                 )
             if not same_contents(before, after):
+                if n in self._shared:
+                    raise StagingError(
+                        "a NumPy array from outside is changed, and another one from there is a "
+                        "view of it; in the graph they are two",
+                        code="D2S070",
+                        fix="one of the two arrays, and what is needed of the other taken from it",
+                    )
                 yield Change(n, before, after)
         for place, before in zip(self._places, self._places_before, strict=True):
             after = self._surroundings.now(place)

@@ -21,6 +21,7 @@ import numpy as np
 from d2s.backends.lax.arrays import aliases
 from d2s.backends.lax.forms import origins
 from d2s.backends.lax.graph import sites
+from d2s.backends.lax.library.builtin_calls import round_
 from d2s.backends.lax.library.numpy_calls import counterpart, through_jax
 from d2s.backends.lax.regions.regions import is_traced
 from d2s.backends.lax.semantics.arithmetic import by_name
@@ -64,7 +65,13 @@ def flatten(array: Any, *args: Any, **kwargs: Any) -> Any:
     return array.ravel(*args, **kwargs).copy()
 
 
-_METHODS: dict[str, Call] = {"item": item, "tolist": tolist, "sort": sort, "flatten": flatten}
+_METHODS: dict[str, Call] = {
+    "item": item,
+    "tolist": tolist,
+    "sort": sort,
+    "flatten": flatten,
+    "__round__": round_,
+}
 
 
 #: the same, by the functions of JAX's that are behind the methods of tracers

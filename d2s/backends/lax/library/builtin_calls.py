@@ -256,13 +256,16 @@ def _behind(iterator: Iterator[Any]) -> list[Any]:
     return [*held, *(value for one in inner for value in _behind(one))]
 
 
-def _round(number: Any, ndigits: Any = None) -> Any:
+def round_(number: Any, ndigits: Any = None) -> Any:
     """`round`: half to even. Without digits it gives an integer, with digits the kind of number."""
     if not is_traced(number):
         return round(number, ndigits) if ndigits is not None else round(number)
     if origins.kind_of(number) in (origins.ARRAY, origins.NUMPY):
-        if aliases.may_be_numpy(number):
+        flag = number.dtype == jnp.bool_ and aliases.has_numpy_arguments()
+        if flag or aliases.may_be_numpy(number):
             raise refuse("round() of an array, which NumPy's do not take", "jnp.round(x)")
+        if is_integer(number) and ndigits is not None and aliases.has_numpy_arguments():
+            raise refuse("round() of an integer of NumPy's to digits, which JAX's do not", "int(x)")
         return round(number, ndigits) if ndigits is not None else round(number)
     if number.dtype == jnp.bool_:
         number = _flag_as_integer(number, "round")
@@ -359,7 +362,7 @@ BUILTINS: dict[Any, Call] = {
     filter: _filter,
     any: _any,
     all: _all,
-    round: _round,
+    round: round_,
     next: _next,
     globals: namespaces.globals_,
     vars: namespaces.vars_,

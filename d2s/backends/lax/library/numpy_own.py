@@ -148,7 +148,29 @@ def _argextreme(compute: Call) -> Call:
     return find
 
 
+def _truth(compute: Call) -> Call:
+    """`np.any` and `np.all`: JAX's ask only for the real part of a complex number."""
+
+    def ask(a: Any, *args: Any, **kwargs: Any) -> Any:
+        a = jnp.asarray(a)
+        return compute(a != 0 if jnp.iscomplexobj(a) else a, *args, **kwargs)
+
+    return ask
+
+
+def _power(a: Any, b: Any) -> Any:
+    found = jnp.power(a, b)
+    if not jnp.iscomplexobj(found):
+        return found
+    zero = jnp.asarray(a) == 0  # JAX's has no such power
+    found = jnp.where(zero & (jnp.real(b) > 0), 0, found)
+    return jnp.where(jnp.asarray(b) == 0, 1, found)
+
+
 OWN: dict[str, Call] = {
+    "all": _truth(jnp.all),
+    "any": _truth(jnp.any),
+    "power": _power,
     "argmax": _argextreme(jnp.argmax),
     "argmin": _argextreme(jnp.argmin),
     "gcd": gcd,
