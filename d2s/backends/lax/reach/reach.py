@@ -83,7 +83,7 @@ class Reach:
             except ReferenceError:  # it cannot even be asked for its class
                 raise StagingError(
                     "a weak proxy is within reach whose object is gone",
-                    code="D2S024",
+                    code="D2S079",
                     fix="a weak reference (weakref.ref), which can be asked",
                 ) from None
 
