@@ -15,7 +15,6 @@ import functools
 import gc
 import importlib
 import math
-import operator
 import os
 import sys
 import threading
@@ -316,12 +315,6 @@ def getattr_of_module(S):
     seen.append(f(1.0))
     del HERE.MISSING
     return seen
-
-
-@works
-def attrgetter_of_module(S):
-    get = operator.attrgetter("N")
-    return changing(S(lambda x: get(HERE) * x), lambda: set_n(4))
 
 
 @refused("D2S080")
