@@ -28,11 +28,10 @@ import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr
 
 import d2s
-from d2s.report.verification import TooLong
+from d2s.report.verification import TooLong, limit
 
 from ..differential import harness
 from ..differential.harness import Outcome, Surroundings
-from ..patience import limit
 from .coverage import staged_lines
 from .interpret import evaluate, without_xla
 from .program import Program, Row, load

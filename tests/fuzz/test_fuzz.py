@@ -15,10 +15,9 @@ import numpy as np
 import pytest
 
 from d2s.backends.lax.control import branches
-from d2s.report.verification import TooLong
+from d2s.report.verification import TooLong, limit
 from d2s.runtime import ops
 
-from ..patience import limit
 from .extras import PROBES, supported
 from .grammar import generate
 from .interpret import evaluate

@@ -17,9 +17,8 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from d2s.report.verification import TooLong
+from d2s.report.verification import TooLong, limit
 
-from ..patience import limit
 from .judge import Program, parses
 
 MODULES = (

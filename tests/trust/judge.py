@@ -36,10 +36,9 @@ import jax.numpy as jnp
 import numpy as np
 
 import d2s
-from d2s.report.verification import TooLong
+from d2s.report.verification import TooLong, limit
 
 from ..fuzz.interpret import without_xla
-from ..patience import limit
 
 #: of processor time, for one step
 SECONDS = 20.0

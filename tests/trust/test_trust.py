@@ -52,7 +52,7 @@ def test_a_weak_proxy_without_its_object():
     body = f"{head}def f(x):\n    if x > 2:\n        return P.k + x\n    return x\n"
     assert verdict(body, "f(1.0)", "f(3.0)").end == EQUAL
     found = verdict(body, "f(1.0)", "del O", "f(1.0)")
-    assert (found.end, found.code) == (REFUSED, "D2S024")
+    assert (found.end, found.code) == (REFUSED, "D2S079")
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_weak_proxy_without_its_object():
 def test_a_write_that_a_view_outside_would_see(lines):
     body = "import numpy as np\n\nA = np.array([1.0, 2.0])\nVIEW = A[:1]\n\n\n"
     found = verdict(f"{body}def f(x):\n    {lines}\n", "f(1.0)")
-    assert (found.end, found.code) == (REFUSED, "D2S024")
+    assert (found.end, found.code) == (REFUSED, "D2S070")
     alone = body.replace("A[:1]", "A[:1].copy()")
     assert verdict(f"{alone}def f(x):\n    {lines}\n", "f(1.0)").end == EQUAL
 
