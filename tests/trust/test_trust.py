@@ -54,6 +54,13 @@ def test_a_weak_proxy_without_its_object():
     assert (found.end, found.code) == (REFUSED, "D2S024")
 
 
+def test_an_immutable_object_beside_other_guards():
+    head = "import dataclasses\n\n\n@dataclasses.dataclass(frozen=True)\nclass Z:\n    k: object\n"
+    loop = "    for i in range(2):\n        x = x + I.k\n    return x\n"
+    body = f"{head}\n\nI = Z(3)\n\n\ndef f(x):\n{loop}"
+    assert verdict(body, "f(1.0)", "f(4.0)", "I = Z(4)", "f(4.0)", "f(5.0)").end == EQUAL
+
+
 @pytest.mark.parametrize(
     "lines", ["VIEW[0] = 3\n    return A.max() + x", "A.fill(3)\n    return VIEW + x"]
 )
