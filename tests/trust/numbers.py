@@ -131,7 +131,8 @@ def _program(rng: random.Random, form: str) -> Program:
     kinds = [_kind(rng), _kind(rng)]
     if rng.random() < 0.4:
         kinds[1] = kinds[0]
-    if "type(" in form or "__round__" in form:  # an array is one of JAX's inside, and says so
+    # an array is one of JAX's inside, and says so; positions out of range follow JAX
+    if any(word in form for word in ("type(", "__round__", "a[b]")):
         kinds = [rng.choice(PYTHON), rng.choice(PYTHON)]
     # an integer that meets a float is one of 32 bits, whose remainder is another one
     steep = steep or (divides and len({_is_inexact(kind) for kind in kinds}) == 2)

@@ -72,6 +72,18 @@ def test_a_write_that_a_view_outside_would_see(lines):
     assert verdict(f"{alone}def f(x):\n    {lines}\n", "f(1.0)").end == EQUAL
 
 
+@pytest.mark.parametrize("key", [":, i", "i", "i:i + 1", "..., i"])
+@pytest.mark.parametrize("change", ["w += v", "w *= 2", "w[0] = v"])
+@pytest.mark.parametrize("outside", [True, False])
+def test_a_write_into_a_row_at_a_run_time_position(key, change, outside):
+    made = "c = np.arange(9.0).reshape(3, 3)\n"
+    head = f"import numpy as np\n\n{made if outside else ''}\n\ndef f(v, i):\n"
+    lines = ["" if outside else made, f"w = c[{key}]\n", f"{change}\n", "return c, w\n"]
+    body = head + "".join(f"    {line}" for line in lines if line)
+    found = verdict(body, "f(1.0, 0)", "f(5.0, 1)")
+    assert found.end == EQUAL or (found.end, found.code) == (REFUSED, "D2S024"), found
+
+
 def test_numbers_that_wrap_are_allowed_only_where_a_program_has_wide_ones():
     body = "import numpy as np\n\n\ndef f(a):\n    return [-a, np.uint32(2)]\n"
     assert verdict(body, "f(np.uint64(3))").end == DIFFERENT
