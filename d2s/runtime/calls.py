@@ -180,7 +180,7 @@ def _call_as_it_is(function: Any, /, *args: Any, **kwargs: Any) -> Any:
     result = _cross(function, lambda: called(*args, **kwargs), (args, kwargs), is_python=False)
     if called is not function or args is not given or getattr(function, "__closure__", None):
         backend.returned()
-    return result
+    return frames.made_by_user(result)
 
 
 def _cross(function: Any, call: Callable[[], Any], values: Any, is_python: bool = True) -> Any:

@@ -74,6 +74,17 @@ def counting_users_frames(function: Any) -> Any:
     return _COUNTING.get(id(function), function)
 
 
+def made_by_user(result: Any) -> Any:
+    """A class that a library has made for its caller, which is the user's module and not d2s."""
+    if isinstance(result, type) and result.__module__.partition(".")[0] == "d2s":
+        module = sys.modules.get(result.__module__)
+        if getattr(module, result.__name__, None) is not result:
+            for _, frame in _users(sys._getframe(1)):
+                result.__module__ = frame.f_globals.get("__name__", "__main__")
+                break
+    return result
+
+
 def without_blocks(traceback: types.TracebackType | None) -> types.TracebackType | None:
     """A traceback with one entry for each function of the user's."""
     entries: list[types.TracebackType] = []

@@ -244,9 +244,11 @@ class Judge:
         """What is transformed: the converted function, or the static one.
 
         That is for prints, whose order counts, and for generators and the bodies of classes, which
-        run as they are: without a static function around, errors about them are those of jax.
+        run as they are: without a static function around, errors about them are those of jax. It is
+        for views, too, which only a static function knows.
         """
-        needs_static = any(_has(self.fn.__code__, what) for what in (_prints, _runs_as_it_is))
+        reasons = (_prints, _runs_as_it_is, _makes_views)
+        needs_static = any(_has(self.fn.__code__, what) for what in reasons)
         return harness.Static(self.fn) if needs_static else harness.converted(self.fn)
 
     def _grad(self) -> None:
@@ -323,6 +325,10 @@ def _has(code: types.CodeType, what: Callable[[types.CodeType], bool]) -> bool:
 
 def _prints(code: types.CodeType) -> bool:
     return "print" in code.co_names
+
+
+def _makes_views(code: types.CodeType) -> bool:
+    return "alias" in code.co_varnames + code.co_cellvars  # a buffer by another name
 
 
 def _runs_as_it_is(code: types.CodeType) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
 from .program import Row
 
@@ -462,3 +463,11 @@ def bound_by_an_operand_after_a_with(x):
         if not log:
             b = 0  # noqa: F841
     return not x or (b := x) < 8, log
+
+
+# seed 103000290: the views of mapped arrays, which only a static function knows
+@found(lambda: (np.array([3.0, 3.75, 2.75], np.float32),), refused=("D2S024",))
+def written_by_way_of_a_view(buf):
+    alias = buf.ravel()
+    alias[0] = 7
+    return buf

@@ -391,8 +391,9 @@ def _is_number(value: Any) -> bool:
 def _same_number(want: Any, got: Any, joins: bool) -> bool:
     """Shape, kind and value; floats are those of JAX, with 32 bits, or 16 where one side has 16."""
     kinds = want.dtype.kind.replace("u", "i"), got.dtype.kind.replace("u", "i")
-    if joins and kinds == ("i", "f"):
-        want, kinds = want.astype(np.float64), ("f", "f")
+    if joins and kinds in (("i", "f"), ("i", "c"), ("f", "c")):
+        want = want.astype(np.float64 if kinds[1] == "f" else np.complex128)
+        kinds = kinds[1], kinds[1]
     if want.shape != got.shape or kinds[0] != kinds[1]:
         return False
     if kinds[0] not in "fc" and not jnp.issubdtype(got.dtype, jnp.floating):

@@ -61,8 +61,8 @@ UNARY = (
     "np.int8(a) np.uint8(a) np.int16(a) np.uint32(a) np.float16(a) np.int64(a) np.bool_(a) "
     "np.array(a,np.int8) np.asarray(a,np.uint8) np.full(2,a) np.full(2,a,np.int8) np.std(a) "
     "np.array([a,1]) np.zeros(2)+a np.ones(2,np.int8)*a np.uint8(200)+a np.int32(7)-a "
-    "len(a) iter(a) a[0] a[-1] min(a) sum(a) sorted(a) list(a) [*a] 0in(a) any(a) a==None a!=None "
-    "a=='x' 'x'in(a) (a)in['x'] hasattr(a,'numerator') hasattr(a,'__len__') pow(a,exp=2) "
+    "len(a) tuple(iter(a)) a[0] a[-1] min(a) sum(a) sorted(a) list(a) [*a] 0in(a) any(a) a==None "
+    "a!=None a=='x' 'x'in(a) (a)in['x'] hasattr(a,'numerator') hasattr(a,'__len__') pow(a,exp=2) "
     "np.float32(0.5)*a np.arange(3)+a jnp.zeros(2)+a jnp.int32(3)*a jnp.float32(2)**a"
 ).split(" ")
 MATH = [
@@ -75,8 +75,23 @@ MATH = [
 MATH_TWO = frozenset(
     "atan2 comb copysign fmod gcd hypot lcm ldexp log nextafter perm pow remainder isclose".split()
 )
-#: forms whose right side, or only one, must stay small, or the answer has no end
-STEEP = ("**", "<<", "pow", "shift", "factorial", "comb", "perm", "ldexp", "range", "*a")
+#: forms whose right side, or only one, must stay small, or the answer has no end, or 32 bits are
+#: too few for it
+STEEP = (
+    "sin",
+    "cos",
+    "tan",
+    "**",
+    "<<",
+    "pow",
+    "shift",
+    "factorial",
+    "comb",
+    "perm",
+    "ldexp",
+    "range",
+    "*a",
+)
 DIVISIONS = ("//", "%", "mod", "divide", "gcd", "np.reciprocal")
 FORMS = (
     "def f(a, b, c):\n    return {form}\n",
@@ -116,7 +131,8 @@ def _program(rng: random.Random, form: str) -> Program:
     kinds = [_kind(rng), _kind(rng)]
     if rng.random() < 0.4:
         kinds[1] = kinds[0]
-    if "type(" in form or "__round__" in form:  # an array is one of JAX's inside, and says so
+    # an array is one of JAX's inside, and says so; positions out of range follow JAX
+    if any(word in form for word in ("type(", "__round__", "a[b]")):
         kinds = [rng.choice(PYTHON), rng.choice(PYTHON)]
     # an integer that meets a float is one of 32 bits, whose remainder is another one
     steep = steep or (divides and len({_is_inexact(kind) for kind in kinds}) == 2)
@@ -145,9 +161,8 @@ def _program(rng: random.Random, form: str) -> Program:
     joins = any(word in form for word in ("and(", "or(", "if(", "min", "max", "where", "clip"))
     # NumPy adds integers up with 64 bits
     widens = any(word in form for word in ("np.sum", "np.cumsum", "np.prod"))
-    wide = any(
-        kind.endswith("int64") or (widens and "int" in kind and " " in kind) for kind in kinds
-    )
+    integers = [kind for kind in kinds if "int" in kind and kind != "int"]
+    wide = any(widens or kind.endswith("int64") for kind in integers)
     return Program(about, HEAD + body, tuple(steps), True, joins, arrays, wide)
 
 

@@ -26,11 +26,17 @@ FOUND: list[tuple[str, tuple[str, ...], str]] = [
     ("[a.__setitem__(0, 1)]", ("f([3])",), "D2S024"),
     # formats name the class of what does not fit
     ("'%5d' % a", ("f(jnp.array([3, 1]))", "f(np.array([3, 1]))"), "D2S020"),
+    ("'%f' % range(a)", ("f(3)",), "D2S020"),
+    # whoever makes a class for its caller finds the caller
+    ("__import__('collections').namedtuple('A', 'n').__module__", ("f(3)",), ""),
+    ("__import__('enum').Enum('A', 'n').__module__", ("f(3)",), ""),
     # the least integer has no absolute value in 32 bits
     ("math.gcd(a, b)", ("f(-2147483648, 6)", "f(-2147483648, 0)", "f(12, 18)"), ""),
     ("math.lcm(a, b)", ("f(-2147483648, 1)", "f(4, 6)", "f(0, 6)", "f(65536, 65537)"), ""),
     ("np.gcd(a, b)", ("f(np.int32(-2147483648), np.int32(6))",), ""),
     ("np.lcm(a, b)", ("f(np.int32(4), np.int32(6))", "f(np.int32(0), np.int32(6))"), ""),
+    ("np.array(a, np.int8)", ("f(300)", "f(3)"), ""),
+    ("np.full(2, a, np.uint8)", ("f(-1)", "f(3)"), ""),
     ("np.square(a)", ("f(-2147483648)", "f(46341)", "f(46340)"), ""),
     # scalars of NumPy's have attributes that no array of JAX's has
     ("a.numerator", ("f(np.int32(3))",), "D2S020"),

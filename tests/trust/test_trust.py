@@ -55,6 +55,13 @@ def test_a_weak_proxy_without_its_object():
     assert (found.end, found.code) == (REFUSED, "D2S079")
 
 
+def test_an_immutable_object_beside_other_guards():
+    head = "import dataclasses\n\n\n@dataclasses.dataclass(frozen=True)\nclass Z:\n    k: object\n"
+    loop = "    for i in range(2):\n        x = x + I.k\n    return x\n"
+    body = f"{head}\n\nI = Z(3)\n\n\ndef f(x):\n{loop}"
+    assert verdict(body, "f(1.0)", "f(4.0)", "I = Z(4)", "f(4.0)", "f(5.0)").end == EQUAL
+
+
 @pytest.mark.parametrize(
     "lines", ["VIEW[0] = 3\n    return A.max() + x", "A.fill(3)\n    return VIEW + x"]
 )
@@ -64,6 +71,18 @@ def test_a_write_that_a_view_outside_would_see(lines):
     assert (found.end, found.code) == (REFUSED, "D2S070")
     alone = body.replace("A[:1]", "A[:1].copy()")
     assert verdict(f"{alone}def f(x):\n    {lines}\n", "f(1.0)").end == EQUAL
+
+
+@pytest.mark.parametrize("key", [":, i", "i", "i:i + 1", "..., i"])
+@pytest.mark.parametrize("change", ["w += v", "w *= 2", "w[0] = v"])
+@pytest.mark.parametrize("outside", [True, False])
+def test_a_write_into_a_row_at_a_run_time_position(key, change, outside):
+    made = "c = np.arange(9.0).reshape(3, 3)\n"
+    head = f"import numpy as np\n\n{made if outside else ''}\n\ndef f(v, i):\n"
+    lines = ["" if outside else made, f"w = c[{key}]\n", f"{change}\n", "return c, w\n"]
+    body = head + "".join(f"    {line}" for line in lines if line)
+    found = verdict(body, "f(1.0, 0)", "f(5.0, 1)")
+    assert found.end == EQUAL or (found.end, found.code) == (REFUSED, "D2S024"), found
 
 
 def test_numbers_that_wrap_are_allowed_only_where_a_program_has_wide_ones():

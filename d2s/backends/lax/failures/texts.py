@@ -154,7 +154,7 @@ def of(value: Any, how: str = "", spec: str = "") -> Text:
     try:
         str(sample(text))  # a format that does not fit raises here, as it does in Python
     except (TypeError, ValueError) as error:
-        if how == "%" and _has_shown(text.parts[0].value):
+        if how == "%" and holds_ours(text.parts[0].value):
             raise unknown() from error  # Python's message would name a class of d2s
         if how == "%":
             _fail_as_jax(text)
@@ -171,10 +171,14 @@ def _fail_as_jax(text: Text) -> None:
         str(map_leaves(lambda v: v.as_jax() if isinstance(v, _Some) else v, sample(text)))
 
 
-def _has_shown(value: Any) -> bool:
+def holds_ours(value: Any) -> bool:
+    """Whether there is an object of d2s's in a value, whose class no message may name."""
     parts = children(value)
-    return isinstance(value, Shown | Text) or (
-        parts is not None and any(_has_shown(part) for _, part in parts[0])
+    # ranges of run-time values and the like are objects of d2s's
+    return (
+        isinstance(value, Shown | Text)
+        or type(value).__module__.startswith("d2s.")
+        or (parts is not None and any(holds_ours(part) for _, part in parts[0]))
     )
 
 

@@ -45,7 +45,7 @@ from d2s.backends.lax.objects.keys import (
     Number,
     Pairs,
     Static,
-    is_unchanged,
+    are_unchanged,
     states,
 )
 from d2s.backends.lax.objects.nnx import is_mark
@@ -141,7 +141,7 @@ class _Writer:
         self._tokens: Iterator[Any] = iter(key)
         self._miss = miss
         self.constants: dict[str, Any] = {"A": ARRAY, "EMPTY": EMPTY, "fits": fits}
-        self.constants |= {"is_number": _is_number, "is_unchanged": is_unchanged}
+        self.constants |= {"is_number": _is_number, "are_unchanged": are_unchanged}
         self.constants |= {"left": LEFT, "not_left": lambda value: left_kind(value) is None}
         self.constants["narrowed"] = narrowed
         #: the names of the variables that hold the arguments, the leaves and the owners
@@ -212,7 +212,7 @@ class _Writer:
         elif kind in (Static, Number, Itself):
             self._unless(f"{name} is {self._constant(token.value)}")
             if kind is Static and token.holders:
-                self._unless(f"is_unchanged({self._constant(states(token.holders))})")
+                self._unless(f"are_unchanged({self._constant(states(token.holders))})")
         elif kind is Node:
             given = self._given
             self._given = given and issubclass(token.kind, list | tuple | dict | deque)

@@ -73,6 +73,7 @@ class Items:
             found = _item(jnp.asarray(container), key)
             if not is_copy(container, key):
                 link_view(found, container)
+            aliases.numpy_made()
             return found
         return _item(container, key)
 

@@ -281,7 +281,7 @@ _MEETING = ("where", "clip", "full_like", "ndarray.clip")
 
 def _require_ints(plain: Any, name: str, given: Any, result: Any) -> None:
     """Run-time Python integers must fit into the narrow integers that they become."""
-    if isinstance(plain, np.ufunc) or name in _MEETING:
+    if isinstance(plain, np.ufunc) or name in _MEETING or name in _CONVERT:
         for made in leaves(result):
             for leaf in leaves(given):
                 if isinstance(leaf, jax.core.Tracer) and isinstance(made, jax.core.Tracer):

@@ -66,6 +66,8 @@ def percent(template: Any, values: Any) -> Any:
         values = texts.with_sizes(reprs.spoken(values, "%", template))
         if has_traced(values):
             return texts.of(values, "%", template)
+        if texts.holds_ours(values):
+            raise unknown()
     return template % values
 
 

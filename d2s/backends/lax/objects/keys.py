@@ -306,7 +306,7 @@ def _is_written(kind: Any, base: Any) -> bool:
     return True
 
 
-def is_unchanged(state: list[tuple[Any, Any]]) -> bool:
+def are_unchanged(state: list[tuple[Any, Any]]) -> bool:
     """Whether the objects that a key was read from hold what they held then."""
     return all(_state(holder) == before for holder, before in state)
 

@@ -100,6 +100,8 @@ def by_name(function: Any) -> Operator | None:
 
     def call(self: Any, other: Any) -> Any:
         kind, kinds = origins.kind_of(self), _number_kind(other)
+        if kind is ARRAY and not self.shape and aliases.has_numpy_arguments():
+            raise refuse(f"{method}() of what may be a scalar of NumPy's", "the operator")
         if scopes.current() is None or kind not in PYTHON or not is_traced(self):
             return function(self, other)
         sample = _SAMPLES.get(kinds, object())

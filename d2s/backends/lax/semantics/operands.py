@@ -65,7 +65,7 @@ def unlike(array: Any, other: Any) -> bool:
 
 def refuse_shapes(op: Any, one: Any, other: Any) -> None:
     """Arrays that do not fit together are a ValueError to NumPy, and a TypeError to JAX."""
-    arrays = [value for value in (one, other) if jnp.shape(value)]
+    arrays = [value for value in (one, other) if getattr(value, "shape", ())]
     if len(arrays) < 2 or not any(_may_be_numpy(array) for array in arrays):
         return
     if all(isinstance(array, np.ndarray) or aliases.is_argument(array) for array in arrays):
