@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import d2s
-from d2s.backends.lax.regions import regions
+from d2s.backends.lax.regions import trace
 
 from ....differential.harness import check
 
@@ -20,18 +20,18 @@ X = jnp.float32(1.5)
 
 
 def traced(function: Any, monkeypatch: pytest.MonkeyPatch) -> int:
-    """How many pieces of code are traced while a graph is built."""
+    """How many regions are traced while a graph is built."""
     count = 0
-    graph_of = regions.graph_of
+    graph_of = trace.graph_of
 
     def counted(*args: Any) -> Any:
         nonlocal count
         count += 1
         return graph_of(*args)
 
-    monkeypatch.setattr(regions, "graph_of", counted)
+    monkeypatch.setattr(trace, "graph_of", counted)
     jax.make_jaxpr(d2s.to_static(function))(X)
-    monkeypatch.setattr(regions, "graph_of", graph_of)
+    monkeypatch.setattr(trace, "graph_of", graph_of)
     return count
 
 
