@@ -65,6 +65,12 @@ FOUND: list[tuple[str, tuple[str, ...], str]] = [
     ("a.__add__(b) is NotImplemented", ("f(2, 2.5)", "f(2.5, 2)", "f(2, jnp.int32(2))"), ""),
     ("a.__round__()", ("f(2.5)", "f(float('inf'))", "f(True)"), ""),
     ("round(a, 1)", ("f(np.bool_(True))",), "D2S020"),
+    ("a.__round__()", ("f(1j)",), ""),
+    ("round(a)", ("f(1j)",), ""),
+    ("math.ceil(a)", ("f(1j)", "f(jnp.complex64(1j))"), ""),
+    ("math.trunc(a)", ("f(1j)",), ""),
+    ("+a", ("f(np.array([True, False]))", "f(jnp.array([True, False]))"), ""),
+    ("a.__mod__(b)", ("f(np.uint8(5), jnp.ones(3))",), "D2S020"),
     ("round(a, -1)", ("f(np.int32(25))",), "D2S020"),
     # NumPy's numbers show themselves as such
     ("print([a[0]])", ("f(np.array([1, 2]))", "f(jnp.array([1, 2]))"), "D2S020"),

@@ -84,6 +84,11 @@ def test_a_write_into_a_row_at_a_run_time_position(key, change, outside):
     assert found.end == EQUAL or (found.end, found.code) == (REFUSED, "D2S024"), found
 
 
+def test_the_base_of_an_array_outside():
+    body = "import numpy as np\n\nC = np.arange(4.0).reshape(2, 2)\n\n\ndef f(v):\n"
+    assert verdict(f"{body}    return C.base + v\n", "f(1.0)").code == "D2S024"
+
+
 def test_numbers_that_wrap_are_allowed_only_where_a_program_has_wide_ones():
     body = "import numpy as np\n\n\ndef f(a):\n    return [-a, np.uint32(2)]\n"
     assert verdict(body, "f(np.uint64(3))").end == DIFFERENT

@@ -238,8 +238,11 @@ def _whole(function: Call) -> Call:
                 raise refuse("math.trunc of an array, or a scalar of NumPy's", "int(x)")
             with jax.ensure_compile_time_eval():
                 raise _example(math.trunc, (jnp.zeros(()),))  # jax arrays know no `__trunc__`
+        if origins.kind_of(x) is complex:
+            raise _example(getattr(math, function.__name__), (1j,))
         x = scalar(x)
-        return to_int(x if is_integer(x) else function(x))
+        is_complex = jnp.issubdtype(x.dtype, jnp.complexfloating)
+        return to_int(x if is_integer(x) else function(to_float(x) if is_complex else x))
 
     return call
 

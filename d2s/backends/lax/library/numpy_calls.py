@@ -26,6 +26,7 @@ from d2s.backends.lax.library.numpy_own import OWN, fail_like_numpy
 from d2s.backends.lax.regions.regions import is_traced
 from d2s.backends.lax.semantics.arithmetic import by_name
 from d2s.backends.lax.semantics.casts import has_tracer, is_integer, refuse, scalar, to_int, weak
+from d2s.backends.lax.semantics.classes import missing
 from d2s.backends.lax.semantics.operands import require_int
 from d2s.backends.lax.trace.provenance import needing
 from d2s.errors import Error, StagingError
@@ -416,12 +417,19 @@ def flatten(array: Any, *args: Any, **kwargs: Any) -> Any:
     return array.ravel(*args, **kwargs).copy()
 
 
+def _rounded(number: Any, *digits: Any) -> Any:
+    """`x.__round__()`."""
+    if origins.kind_of(number) is complex:
+        raise missing(complex, "__round__")
+    return round_(number, *digits)
+
+
 _METHODS: dict[str, Call] = {
     "item": item,
     "tolist": tolist,
     "sort": sort,
     "flatten": flatten,
-    "__round__": round_,
+    "__round__": _rounded,
 }
 
 

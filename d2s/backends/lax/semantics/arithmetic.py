@@ -143,6 +143,7 @@ def _unary(op: Operator, own: Operator) -> Operator:
             return own(self)
         kind = origins.kind_of(self)
         if kind is ARRAY:
+            operands.refuse_flag(op, self)
             return own(self)
         if kind is None:
             _refuse_doubtful_bools(self)
