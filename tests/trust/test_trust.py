@@ -39,8 +39,10 @@ def test_a_seed_is_one_stream(family):
 
 @pytest.mark.parametrize(("form", "steps", "code"), FOUND)
 def test_what_once_was_different(form, steps, code):
-    head = "import functools, math, operator\n\nimport jax.numpy as jnp\nimport numpy as np\n\n\n"
-    body = f"{head}def f(a, b=0):\n    return {form}\n"
+    head = (
+        "import functools, math, numbers, operator\n\nimport jax.numpy as jnp\nimport numpy as np\n"
+    )
+    body = f"{head}\n\ndef f(a, b=0):\n    return {form}\n"
     for step in steps:
         found = judge(Program(form, body, (step,), arrays="np." in step or "jnp." in step))
         assert found.end == EQUAL or (found.end == REFUSED and found.code == code), found
