@@ -465,6 +465,12 @@ def bound_by_an_operand_after_a_with(x):
     return not x or (b := x) < 8, log
 
 
+# seed 103001878: where no static function is around, the letters of a text were those of an object
+@found(lambda: (0,), flavour="static", refused=("D2S020",))
+def a_number_of_a_text(a):
+    return int(str(a)) + 1 if str(a) != "7" else 8
+
+
 # seed 103000290: the views of mapped arrays, which only a static function knows
 @found(lambda: (np.array([3.0, 3.75, 2.75], np.float32),), refused=("D2S070", "D2S071"))
 def written_by_way_of_a_view(buf):

@@ -331,7 +331,7 @@ def _numpys(error: str) -> str:
 
 def _rounded(text: str) -> str:
     """A text with its floats as far as 32 bits surely have them, and without the sign of a zero."""
-    text = re.sub(r"-?\d+\.\d*(e[-+]?\d+)?|-?\d+e[-+]?\d+", _few_digits, text)
+    text = re.sub(r"-?\d+\.\d*(e[-+]?\d+)?|-?\d+e[-+]?\d+|-?\d+(?=j)", _few_digits, text)
     return re.sub(r" (?=])", "", re.sub(r"\s+", " ", text))  # columns are as wide as the numbers
 
 

@@ -137,10 +137,13 @@ def _program(rng: random.Random, form: str) -> Program:
     # an integer that meets a float is one of 32 bits, whose remainder is another one
     steep = steep or (divides and len({_is_inexact(kind) for kind in kinds}) == 2)
     fixed = rng.choice([None, None, None, "a", "b"])
+    both = "g(b, a)" in shape
     body = shape.format(form=form, augment=augment)
     rows = [
         [
-            _value(rng, kind, steep, divides and n == 1 or "reciprocal" in form)
+            _value(
+                rng, kind, steep, divides and (n == 1 or "g(b, a)" in shape) or "reciprocal" in form
+            )
             for n, kind in enumerate(kinds)
         ]
         for _ in range(rng.choice([3, 5]))

@@ -42,6 +42,8 @@ FOUND: list[tuple[str, tuple[str, ...], str]] = [
     ("a.numerator", ("f(np.int32(3))",), "D2S020"),
     ("hasattr(a, 'numerator')", ("f(np.int32(3))",), "D2S020"),
     ("math.trunc(a)", ("f(np.float64(1.5))",), "D2S020"),
+    ("isinstance(a, numbers.Integral)", ("f(np.int16(1))", "f(jnp.int16(1))", "f(1)"), "D2S020"),
+    ("isinstance(a, float)", ("f(np.float64(1.5))", "f(jnp.float32(1.5))"), "D2S020"),
     # some complex numbers have a real part where others are refused
     ("np.uint8(a)", ("f(np.complex64(1 + 2j))",), ""),
     ("np.float32(a)", ("f(1 + 2j)",), ""),
@@ -62,9 +64,16 @@ FOUND: list[tuple[str, tuple[str, ...], str]] = [
     ("1.0 in a", ("f(np.float32(2.0))",), "D2S021"),
     ("a == np.array(['x', 'y'])", ("f(2.0)",), "D2S021"),
     # a method that is called by its name
+    ("(2.5).__mod__(a)", ("f(2.0)", "f(2)", "f(jnp.int32(2))"), "D2S020"),
     ("a.__add__(b) is NotImplemented", ("f(2, 2.5)", "f(2.5, 2)", "f(2, jnp.int32(2))"), ""),
     ("a.__round__()", ("f(2.5)", "f(float('inf'))", "f(True)"), ""),
     ("round(a, 1)", ("f(np.bool_(True))",), "D2S020"),
+    ("a.__round__()", ("f(1j)",), ""),
+    ("round(a)", ("f(1j)",), ""),
+    ("math.ceil(a)", ("f(1j)", "f(jnp.complex64(1j))"), ""),
+    ("math.trunc(a)", ("f(1j)",), ""),
+    ("+a", ("f(np.array([True, False]))", "f(jnp.array([True, False]))"), ""),
+    ("a.__mod__(b)", ("f(np.uint8(5), jnp.ones(3))",), "D2S020"),
     ("round(a, -1)", ("f(np.int32(25))",), "D2S020"),
     # NumPy's numbers show themselves as such
     ("print([a[0]])", ("f(np.array([1, 2]))", "f(jnp.array([1, 2]))"), "D2S020"),

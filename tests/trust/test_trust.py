@@ -40,8 +40,10 @@ def test_a_seed_is_one_stream(family):
 
 @pytest.mark.parametrize(("form", "steps", "code"), FOUND)
 def test_what_once_was_different(form, steps, code):
-    head = "import functools, math, operator\n\nimport jax.numpy as jnp\nimport numpy as np\n\n\n"
-    body = f"{head}def f(a, b=0):\n    return {form}\n"
+    head = (
+        "import functools, math, numbers, operator\n\nimport jax.numpy as jnp\nimport numpy as np\n"
+    )
+    body = f"{head}\n\ndef f(a, b=0):\n    return {form}\n"
     for step in steps:
         found = judge(Program(form, body, (step,), arrays="np." in step or "jnp." in step))
         assert found.end == EQUAL or (found.end == REFUSED and found.code == code), found
@@ -83,6 +85,11 @@ def test_a_write_into_a_row_at_a_run_time_position(key, change, outside):
     body = head + "".join(f"    {line}" for line in lines if line)
     found = verdict(body, "f(1.0, 0)", "f(5.0, 1)")
     assert found.end == EQUAL or (found.end, found.code) == (REFUSED, "D2S024"), found
+
+
+def test_the_base_of_an_array_outside():
+    body = "import numpy as np\n\nC = np.arange(4.0).reshape(2, 2)\n\n\ndef f(v):\n"
+    assert verdict(f"{body}    return C.base + v\n", "f(1.0)").code == "D2S024"
 
 
 def test_numbers_that_wrap_are_allowed_only_where_a_program_has_wide_ones():

@@ -59,7 +59,7 @@ _WAYS: dict[str, Callable[[Any, str], str]] = {
 }
 
 
-_not_yet = guarded(object.__repr__)
+_not_yet = guarded(object.__repr__, everywhere=True)
 
 
 @dataclass(eq=False, repr=False, slots=True, weakref_slot=True)

@@ -26,6 +26,7 @@ from d2s.backends.lax.library.numpy_calls import counterpart, through_jax
 from d2s.backends.lax.regions.regions import is_traced
 from d2s.backends.lax.semantics.arithmetic import by_name
 from d2s.backends.lax.semantics.casts import is_integer, refuse, scalar, weak
+from d2s.backends.lax.semantics.classes import missing
 
 Call = Callable[..., Any]
 
@@ -65,12 +66,19 @@ def flatten(array: Any, *args: Any, **kwargs: Any) -> Any:
     return array.ravel(*args, **kwargs).copy()
 
 
+def _rounded(number: Any, *digits: Any) -> Any:
+    """`x.__round__()`, which complex numbers do not have."""
+    if origins.kind_of(number) is complex:
+        raise missing(complex, "__round__")
+    return round_(number, *digits)
+
+
 _METHODS: dict[str, Call] = {
     "item": item,
     "tolist": tolist,
     "sort": sort,
     "flatten": flatten,
-    "__round__": round_,
+    "__round__": _rounded,
 }
 
 

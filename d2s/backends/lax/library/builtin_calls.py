@@ -267,6 +267,8 @@ def round_(number: Any, ndigits: Any = None) -> Any:
         if is_integer(number) and ndigits is not None and aliases.has_numpy_arguments():
             raise refuse("round() of an integer of NumPy's to digits, which JAX's do not", "int(x)")
         return round(number, ndigits) if ndigits is not None else round(number)
+    if origins.kind_of(number) is complex:
+        return round(1j)  # type: ignore[call-overload]  # Python says what is wrong
     if number.dtype == jnp.bool_:
         number = _flag_as_integer(number, "round")
     if ndigits is None:

@@ -245,8 +245,11 @@ def _whole(function: Call) -> Call:
             with jax.ensure_compile_time_eval():
                 # Jax arrays have no `__trunc__`, and Python's error about it says so.
                 raise _example(math.trunc, (jnp.zeros(()),))
+        if origins.kind_of(x) is complex:
+            raise _example(getattr(math, function.__name__), (1j,))
         x = scalar(x)
-        return to_int(x if is_integer(x) else function(x))
+        is_complex = jnp.issubdtype(x.dtype, jnp.complexfloating)
+        return to_int(x if is_integer(x) else function(to_float(x) if is_complex else x))
 
     return call
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import dis
 import functools
+import itertools
 import sys
 import types
 from collections import deque
@@ -33,6 +34,7 @@ from d2s.backends.lax.reach.mentions import attribute_names_of, dotted, global_n
 from d2s.backends.lax.reach.opaque import behind, is_elsewhere
 from d2s.backends.lax.reach.wrappers import is_of_jax
 from d2s.conversion import RUNS_LATER, is_made_by_d2s, is_written, why_not
+from d2s.errors import StagingError
 from d2s.libraries import (
     is_d2s_class,
     is_d2s_function,
@@ -93,6 +95,19 @@ def places_of(function: types.FunctionType) -> list[OuterSlot]:
     space = function.__globals__
     found = [OuterSlot(space, name) for name in global_names(function.__code__)]
     return [*found, *(OuterSlot(cell, None) for cell in function.__closure__ or ())]
+
+
+def _refuse_base(code: types.CodeType, name: str | None, value: Any) -> None:
+    """In a graph an array from outside is a copy, and no view of another one."""
+    if type(value) is not np.ndarray or value.base is None or "base" not in code.co_names:
+        return
+    for one, other in itertools.pairwise(dis.get_instructions(code)):
+        if one.argval == name and other.opname == "LOAD_ATTR" and other.argval == "base":
+            raise StagingError(
+                f"the base of {name} is asked for, a NumPy array that lives outside",
+                code="D2S079",
+                fix="the array that it is a view of, by a name of its own",
+            )
 
 
 @functools.lru_cache(maxsize=4096)
@@ -247,6 +262,7 @@ class Walk:
         for place in places_of(function):
             value = place.get()
             reached.append(value)
+            _refuse_base(code, place.name, value)
             if isinstance(value, types.ModuleType):
                 reached += self._module(value, attribute_names_of(code))
             elif value is sys.modules:

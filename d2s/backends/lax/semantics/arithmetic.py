@@ -19,12 +19,12 @@ divisor of zero, goes through the error channel.
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 import sys
 import types
 from collections.abc import Callable, Iterator
-from functools import cache
 from typing import Any
 
 import jax
@@ -94,6 +94,8 @@ def by_name(function: Any) -> Operator | None:
 
     None for other functions than the operators of tracers.
     """
+    if isinstance(function, types.MethodWrapperType) and type(function.__self__) in PYTHON:
+        return functools.partial(_of_known_number, function)
     method = _METHODS.get(function) if isinstance(function, types.FunctionType) else None
     if method is None:
         return None
@@ -110,6 +112,14 @@ def by_name(function: Any) -> Operator | None:
         return function(self, other)
 
     return call
+
+
+def _of_known_number(method: Any, *args: Any) -> Any:
+    """``(2.5).__mod__(x)``: Python's own method knows nothing of run-time values."""
+    traced = [value for value in args if is_traced(value)]
+    if traced and scopes.current() is not None:
+        raise needing(refuse(f"{method.__name__}() of a run-time value", "the operator"), *traced)
+    return method(*args)
 
 
 def _copying(own: Operator) -> Operator:
@@ -151,6 +161,7 @@ def _unary(op: Operator, own: Operator) -> Operator:
             return own(self)
         kind = origins.kind_of(self)
         if kind is ARRAY:
+            operands.refuse_flag(op, self)
             return own(self)
         if kind is None:
             _refuse_doubtful_bools(self)
@@ -241,7 +252,7 @@ def _likely_kind(value: Any) -> Any:
     return kind if kind is not None else PYTHON_KINDS[value.dtype.kind]
 
 
-@cache
+@functools.cache
 def _kind_of_result(op: Operator, one: Any, other: Any) -> Any:
     """The kind of number that Python gives; its TypeError where it gives none."""
     try:

@@ -146,7 +146,8 @@ def _is_instance(value: Any, wanted: Any) -> bool:
     if len(set(answers.values())) == 1 and not numpy:
         return answers[int]  # the answer is the same for all that a run-time value can be
     kind = _asked(value)
-    if kind is ARRAY and numpy and not answers[kind]:
+    may_be_one = kind is ARRAY and any(_is_a(one, wanted) for one in _may_be(value))
+    if kind is ARRAY and (numpy or may_be_one) and not answers[kind]:
         raise _refused(
             "whether a run-time value was a NumPy array",
             "the test outside the static function, or isinstance(x, jax.Array)",

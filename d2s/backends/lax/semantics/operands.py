@@ -8,6 +8,7 @@ on jax arrays gets what JAX gives.
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import jax
@@ -76,6 +77,19 @@ def refuse_shapes(op: Any, one: Any, other: Any) -> None:
         site=sites.where(),
         fix="arrays of shapes that fit, or jnp.asarray(...) around those of NumPy's",
     )
+
+
+def refuse_flag(op: Any, array: Any) -> None:
+    """`+` of bools: NumPy does not take them, and JAX does."""
+    if op is operator.pos and array.dtype == jnp.bool_ and aliases.has_numpy_arguments():
+        if aliases.is_argument(array):
+            op(np.zeros(1, bool))  # NumPy says it
+        raise StagingError(
+            "`+` of bools that may be NumPy's",
+            code="D2S021",
+            site=sites.where(),
+            fix="the array without `+`, or numbers (.astype(int))",
+        )
 
 
 def _may_be_numpy(array: Any) -> bool:

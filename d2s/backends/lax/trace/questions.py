@@ -39,12 +39,16 @@ def unknown(*values: Any) -> Error:
     return scopes.refuse(needing(error, *values) if values else error)
 
 
-def guarded(show: Callable[..., str]) -> Callable[..., str]:
-    """A `__repr__` or `__str__` that answers JAX and debuggers, and refuses the program."""
+def guarded(show: Callable[..., str], everywhere: bool = False) -> Callable[..., str]:
+    """A `__repr__` or `__str__` that answers JAX and debuggers, and refuses the program.
+
+    A tracer is JAX's where no static function is around; what d2s has made is so `everywhere`.
+    """
 
     @functools.wraps(show)
     def text(self: Any, *args: Any) -> str:
-        if scopes.current() is None or _is_by_jax() or _is_by_debugger():
+        outside = scopes.current() is None and not everywhere
+        if outside or _is_by_jax() or _is_by_debugger():
             return show(self, *args)
         raise unknown(*(one for one in leaves(self) if isinstance(one, jax.core.Tracer)))
 
