@@ -84,12 +84,12 @@ def test_a_write_into_a_row_at_a_run_time_position(key, change, outside):
     lines = ["" if outside else made, f"w = c[{key}]\n", f"{change}\n", "return c, w\n"]
     body = head + "".join(f"    {line}" for line in lines if line)
     found = verdict(body, "f(1.0, 0)", "f(5.0, 1)")
-    assert found.end == EQUAL or (found.end, found.code) == (REFUSED, "D2S024"), found
+    assert found.end == EQUAL or (found.end == REFUSED and found.code in ("D2S070", "D2S071")), found
 
 
 def test_the_base_of_an_array_outside():
     body = "import numpy as np\n\nC = np.arange(4.0).reshape(2, 2)\n\n\ndef f(v):\n"
-    assert verdict(f"{body}    return C.base + v\n", "f(1.0)").code == "D2S024"
+    assert verdict(f"{body}    return C.base + v\n", "f(1.0)").code == "D2S079"
 
 
 def test_numbers_that_wrap_are_allowed_only_where_a_program_has_wide_ones():

@@ -98,10 +98,8 @@ _SHARED = {
 
 def method_for(function: Any) -> Call | None:
     """What to call instead of a method of arrays, given as the function behind it; or None."""
-    if not isinstance(function, types.FunctionType):
-        return None
     operator = by_name(function)
-    if operator is not None:
+    if operator is not None or not isinstance(function, types.FunctionType):
         return operator
     call = _OF_TRACERS.get(function)
     if call is not None:
