@@ -24,6 +24,7 @@ from d2s.backends.lax.arrays.holders import is_alone, is_forgotten, names_of
 from d2s.backends.lax.arrays.may_alias import as_outside, bases, is_spent, is_view, kin
 from d2s.backends.lax.graph import scopes, sites
 from d2s.errors import Site, StagingError
+from d2s.libraries import is_of_d2s
 
 
 class _Spent(threading.local):
@@ -54,7 +55,14 @@ def _spent_class(kind: Any) -> type:
     def aval(self: Any) -> Any:
         refuse_alias(_state.sites.get(id(self)))
 
+    def val(self: Any) -> Any:
+        # d2s looks what is behind it; to everybody else that is the value itself
+        return own(self) if is_of_d2s(sys._getframe(1).f_code.co_filename) else aval(self)
+
     space = {"__slots__": (), "__module__": kind.__module__, "aval": property(aval)}
+    if private.is_of_lanes(kind):
+        # what a mapped function gives back is asked for nothing but this
+        own, space["val"] = kind.val.__get__, property(val)
     return type("SpentTracer", (kind,), space)
 
 
