@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import dis
 import inspect
+import itertools
 import re
 import types
 from collections.abc import Callable, Iterator, Sequence
@@ -328,7 +329,10 @@ def _prints(code: types.CodeType) -> bool:
 
 
 def _makes_views(code: types.CodeType) -> bool:
-    return "alias" in code.co_varnames + code.co_cellvars  # a buffer by another name
+    """Whether a buffer gets another name for something else than itself."""
+    pairs = itertools.pairwise(dis.get_instructions(code))
+    stores = [one for one, other in pairs if other.argval == "alias" and "STORE" in other.opname]
+    return any("LOAD" not in before.opname for before in stores)
 
 
 def _runs_as_it_is(code: types.CodeType) -> bool:

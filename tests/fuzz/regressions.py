@@ -477,3 +477,11 @@ def written_by_way_of_a_view(buf):
     alias = buf.ravel()
     alias[0] = 7
     return buf
+
+
+# seed 104000542: a mapped function gave back what was written under another name
+@found(lambda: (np.array([-1.75, 2.25, 4.0], np.float32),), refused=("D2S070", "D2S071"))
+def written_under_another_name(buf):
+    other = buf
+    other[:] = 0
+    return buf

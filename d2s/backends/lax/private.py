@@ -208,6 +208,11 @@ def size_for(size: Any, sizes: Mapping[str, Any]) -> Any:
     return size._evaluate(dict(sizes))
 
 
+def is_of_lanes(kind: type) -> bool:
+    """Whether a class of tracers is that of values of a `jax.vmap`."""
+    return issubclass(kind, batching.BatchTracer)
+
+
 def lanes_of(trace: Any, values: Any) -> Any:
     """A value of a `jax.vmap` that is being traced, from the values of all lanes."""
     return batching.BatchTracer(trace, values, 0, current_source())

@@ -17,6 +17,7 @@ back when its trace ends, and spent again once the region is part of the graph.
 from __future__ import annotations
 
 import functools
+import sys
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -38,6 +39,7 @@ from d2s.backends.lax.arrays.may_alias import (
 from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.objects.names import name_of
 from d2s.errors import Site, StagingError
+from d2s.libraries import is_of_d2s
 from d2s.options.loop_options import settled
 
 
@@ -81,7 +83,14 @@ def _spent_class(kind: Any) -> type:
     def aval(self: Any) -> Any:
         refuse_alias(_state.sites.get(id(self)), self)
 
+    def val(self: Any) -> Any:
+        # d2s looks what is behind it; to everybody else that is the value itself
+        return own(self) if is_of_d2s(sys._getframe(1).f_code.co_filename) else aval(self)
+
     space = {"__slots__": (), "__module__": kind.__module__, "aval": property(aval)}
+    if private.is_of_lanes(kind):
+        # what a mapped function gives back is asked for nothing but this
+        own, space["val"] = kind.val.__get__, property(val)
     made = type("SpentTracer", (kind,), space)
     SPENT_CLASSES.add(made)
     return made

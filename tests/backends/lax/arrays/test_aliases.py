@@ -696,3 +696,15 @@ def test_it_is_what_numpy_gives(fn, args):
 @pytest.mark.parametrize(("fn", "args", "code"), REFUSED)
 def test_it_is_refused(fn, args, code):
     assert code_of(fn, *args) == code
+
+
+def writes_under_another_name(x):
+    other = x
+    other[0] = 7.0
+    return x
+
+
+def test_a_mapped_function_does_not_give_back_what_was_written_under_another_name():
+    for outer in (lambda f: f, jax.jit):
+        with pytest.raises(d2s.Error, match="D2S070"):
+            outer(jax.vmap(d2s.convert(writes_under_another_name)))(jnp.ones((2, 3)))
