@@ -19,6 +19,7 @@ import functools
 import types
 
 from d2s.errors import Site, function_name
+from d2s.made_code import CodeRegistry
 
 #: instructions that store something elsewhere than in a variable
 _NO_VARIABLES = ("STORE_ATTR", "STORE_SUBSCR", "STORE_SLICE")
@@ -26,13 +27,17 @@ _NO_VARIABLES = ("STORE_ATTR", "STORE_SUBSCR", "STORE_SLICE")
 _LOADS = ("LOAD_FAST", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_NAME", "STORE_FAST_LOAD_FAST")
 
 
-@functools.lru_cache(maxsize=512)
-def instructions(code: types.CodeType) -> tuple[dis.Instruction, ...]:
-    """The instructions of a code object.
+#: the instructions of code objects, for as long as those live
+_known = CodeRegistry()
 
-    Code objects of two files may be equal, so nothing that is kept here may name the file.
-    """
-    return tuple(dis.get_instructions(code))
+
+def instructions(code: types.CodeType) -> tuple[dis.Instruction, ...]:
+    """The instructions of a code object, which is disassembled once."""
+    found: tuple[dis.Instruction, ...] | None = _known.get(code)
+    if found is None:
+        found = tuple(dis.get_instructions(code))
+        _known.put(code, found)
+    return found
 
 
 def stored(code: types.CodeType, name: str, before: int | None = None) -> Site | None:
