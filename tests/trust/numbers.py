@@ -61,7 +61,7 @@ UNARY = (
     "np.int8(a) np.uint8(a) np.int16(a) np.uint32(a) np.float16(a) np.int64(a) np.bool_(a) "
     "np.array(a,np.int8) np.asarray(a,np.uint8) np.full(2,a) np.full(2,a,np.int8) np.std(a) "
     "np.array([a,1]) np.zeros(2)+a np.ones(2,np.int8)*a np.uint8(200)+a np.int32(7)-a "
-    "len(a) tuple(iter(a)) a[0] a[-1] min(a) sum(a) sorted(a) list(a) [*a] 0in(a) any(a) a==None "
+    "len(a) tuple(iter(a)) a[0] a[-1] min(a) sum(a) sorted(a) list(a) [*a] (0)in(a) any(a) a==None "
     "a!=None a=='x' 'x'in(a) (a)in['x'] hasattr(a,'numerator') hasattr(a,'__len__') pow(a,exp=2) "
     "np.float32(0.5)*a np.arange(3)+a jnp.zeros(2)+a jnp.int32(3)*a jnp.float32(2)**a"
 ).split(" ")

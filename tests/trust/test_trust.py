@@ -88,6 +88,13 @@ def test_a_write_into_a_row_at_a_run_time_position(key, change, outside):
     assert refused or found.end == EQUAL, found
 
 
+def test_a_write_by_way_of_strides():
+    head = "import numpy as np\n\n\ndef f(v):\n    c = np.zeros(3)\n"
+    lines = "    w = np.lib.stride_tricks.as_strided(c)\n    w[:] = v\n    return c\n"
+    found = verdict(head + lines, "f(1.0)", "f(2.0)")
+    assert (found.end, found.code) == (REFUSED, "D2S070")
+
+
 def test_the_base_of_an_array_outside():
     body = "import numpy as np\n\nC = np.arange(4.0).reshape(2, 2)\n\n\ndef f(v):\n"
     assert verdict(f"{body}    return C.base + v\n", "f(1.0)").code == "D2S079"
