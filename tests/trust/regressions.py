@@ -80,6 +80,8 @@ FOUND: list[tuple[str, tuple[str, ...], str]] = [
     ("print(repr(a))", ("f(np.float16(2.0))",), "D2S020"),
     ("print(divmod(a, b))", ("f(np.float16(2.0), np.float16(1.5))",), "D2S020"),
     ("print(str(ValueError('a', a[0])))", ("f(np.array([1, 2]))",), "D2S020"),
+    ("print('%s' % ([a[0]],))", ("f(np.array([1, 2]))", "f(jnp.array([1, 2]))"), "D2S020"),
+    ("print('%s' % (a[0],))", ("f(np.array([1, 2]))", "f(jnp.array([1, 2]))"), ""),
     # shapes that do not fit are another error in NumPy
     ("a + b", ("f(np.ones(2), np.ones(3))", "f(jnp.ones(2), jnp.ones(3))"), ""),
     ("a @ b", ("f(np.ones(2), np.ones(3))", "f(np.ones(2), jnp.ones(3))"), "D2S021"),
