@@ -86,6 +86,13 @@ def test_a_write_into_a_row_at_a_run_time_position(key, change, outside):
     assert found.end == EQUAL or (found.end, found.code) == (REFUSED, "D2S024"), found
 
 
+def test_a_write_by_way_of_strides():
+    head = "import numpy as np\n\n\ndef f(v):\n    c = np.zeros(3)\n"
+    lines = "    w = np.lib.stride_tricks.as_strided(c)\n    w[:] = v\n    return c\n"
+    found = verdict(head + lines, "f(1.0)", "f(2.0)")
+    assert (found.end, found.code) == (REFUSED, "D2S024")
+
+
 def test_a_text_is_no_dataclass():
     head = "import dataclasses\n\n\n@dataclasses.dataclass\nclass R:\n    v: object\n"
     lines = "    print(dataclasses.astuple(R(f'{x:.2f}')), dataclasses.is_dataclass(str(x)))\n"

@@ -55,6 +55,8 @@ def _has_only(array: np.ndarray[Any, Any], owner: Any, names: int, places: int) 
 
 def _is_seen_less(array: np.ndarray[Any, Any], owner: Any, names: int, places: int) -> bool:
     """Whether all references are of so many names and places, or of d2s while it works on it."""
+    if array.base is not None and not isinstance(array.base, np.ndarray):
+        return False  # `as_strided` puts an object in between: who has the array behind is not seen
     if array.base is not None and sys.getrefcount(array.base) > _REFERENCES_OF_A_BASE:
         return False
     seen: dict[int, Any] = {}
