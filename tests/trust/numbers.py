@@ -137,11 +137,12 @@ def _program(rng: random.Random, form: str) -> Program:
     # an integer that meets a float is one of 32 bits, whose remainder is another one
     steep = steep or (divides and len({_is_inexact(kind) for kind in kinds}) == 2)
     fixed = rng.choice([None, None, None, "a", "b"])
+    arrays = any(kind not in PYTHON for kind in kinds) or "np." in form
     both = "reciprocal" in form or (divides and "g(b, a)" in shape)
     body = shape.format(form=form, augment=augment)
     rows = [
         [
-            _value(rng, kind, steep, n == 1 and divides or both, kinds)
+            _value(rng, kind, steep, n == 1 and divides or both, arrays)
             for n, kind in enumerate(kinds)
         ]
         for _ in range(rng.choice([3, 5]))
@@ -156,7 +157,6 @@ def _program(rng: random.Random, form: str) -> Program:
         kept = [text for n, text in enumerate(row) if n != drop]
         steps.append(f"f({', '.join([*kept, str(number % 3)])})")
     about = f"{augment}=" if "augment" in shape else form
-    arrays = any(kind not in PYTHON for kind in kinds) or "np." in form
     if arrays:
         body = body.replace(", str(error)", "")
     joins = any(word in form for word in ("and(", "or(", "if(", "min", "max", "where", "clip"))
@@ -187,13 +187,12 @@ def _kind(rng: random.Random) -> str:
     return f"{form} {dtype}"
 
 
-def _value(rng: random.Random, kind: str, steep: bool, divisor: bool, kinds: list[str]) -> str:
+def _value(rng: random.Random, kind: str, steep: bool, divisor: bool, arrays: bool) -> str:
     if kind in PYTHON:
         some = (SMALL if steep else VALUES)[kind]
-        beside_array = any(one not in PYTHON for one in kinds)
-        return rng.choice(
-            [v for v in some if v not in _ZEROS] if divisor and beside_array else some
-        )
+        if divisor and arrays:
+            some = [value for value in some if value not in _ZEROS]
+        return rng.choice(some)
     library, form, dtype = kind.split()
     items = [_item(rng, dtype, steep, divisor) for _ in range(3)]
     if form == "scalar":
