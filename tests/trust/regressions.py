@@ -50,6 +50,7 @@ FOUND: list[tuple[str, tuple[str, ...], str]] = [
     ("np.float32(a)", ("f(1 + 2j)",), ""),
     ("float(a)", ("f(np.complex64(1 + 2j))",), "D2S020"),
     ("math.hypot(2, a)", ("f(np.complex64(1 + 2j))",), "D2S020"),
+    ("complex(a, b)", ("f(False, np.complex64(-1.5j))", "f(1.5, 2)"), "D2S020"),
     ("np.any(a)", ("f(np.complex64(-1.5j))", "f(np.array([0j, 0j]))"), ""),
     ("a.all()", ("f(np.array([-1.5j, 1j]))",), ""),
     ("np.power(a, 1 + 2j)", ("f(np.array([0j, 1j]))",), ""),

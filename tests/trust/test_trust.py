@@ -92,6 +92,12 @@ def test_a_write_by_way_of_strides():
     assert verdict(head + lines, "f(1.0)", "f(2.0)").end == EQUAL
 
 
+def test_an_exception_with_a_text_in_an_object():
+    head = "import types\n\n\ndef f(n):\n"
+    found = verdict(f"{head}    assert n < 3, {{'v': types.SimpleNamespace(v=str(n))}}\n", "f(4)")
+    assert found.end == EQUAL or (found.end, found.code) == (REFUSED, "D2S031"), found
+
+
 def test_a_text_is_no_dataclass():
     head = "import dataclasses\n\n\n@dataclasses.dataclass\nclass R:\n    v: object\n"
     lines = "    print(dataclasses.astuple(R(f'{x:.2f}')), dataclasses.is_dataclass(str(x)))\n"

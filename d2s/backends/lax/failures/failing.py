@@ -168,13 +168,14 @@ def _as_it_is_now(value: Any) -> Any:
 
 
 def hides_tracers(value: Any) -> bool:
-    """Whether run-time values are where nobody takes them out: in an exception, or a function."""
+    """Whether run-time values are where nobody takes them out: in exceptions, functions, objects."""
     if isinstance(value, BaseException):
         return quotes_of(value) or any(map(hides_tracers, leaves(_all_held(value))))
     if isinstance(value, types.FunctionType):
         cells = [cell_contents(cell) for cell in value.__closure__ or ()]
         return any(isinstance(leaf, jax.core.Tracer) for leaf in leaves(cells))
-    return False
+    held = list((own_dict(value) or {}).values())  # a SimpleNamespace, a UserDict
+    return any(isinstance(leaf, jax.core.Tracer) for leaf in leaves(held))
 
 
 _UNCHANGING = (str, bytes, int, float, complex, type, types.FunctionType, Enum, BaseException)
