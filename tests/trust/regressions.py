@@ -88,6 +88,8 @@ FOUND: list[tuple[str, tuple[str, ...], str]] = [
     ("a + b", ("f(np.ones(2), np.ones(3))", "f(jnp.ones(2), jnp.ones(3))"), ""),
     ("a @ b", ("f(np.ones(2), np.ones(3))", "f(np.ones(2), jnp.ones(3))"), "D2S021"),
     ("np.ones(2) * a", ("f(np.ones(3))", "f(jnp.ones(3))"), "D2S021"),
+    # what is no number has operators of its own
+    ("__import__('datetime').timedelta(days=1) // a", ("f(2, np.ones(2))",), "D2S031"),
     # an exception with an empty slot
     ("a if b < 2 else np.sort(a)", ("f(np.float32(2.0), 3)",), ""),
     # what a cache counts is no constant

@@ -168,7 +168,7 @@ def _as_it_is_now(value: Any) -> Any:
 
 
 def hides_tracers(value: Any) -> bool:
-    """Whether run-time values are where nobody takes them out: in exceptions, functions, objects."""
+    """Whether run-time values are where nobody takes them out: an exception, function or object."""
     if isinstance(value, BaseException):
         return quotes_of(value) or any(map(hides_tracers, leaves(_all_held(value))))
     if isinstance(value, types.FunctionType):
