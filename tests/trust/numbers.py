@@ -137,13 +137,12 @@ def _program(rng: random.Random, form: str) -> Program:
     # an integer that meets a float is one of 32 bits, whose remainder is another one
     steep = steep or (divides and len({_is_inexact(kind) for kind in kinds}) == 2)
     fixed = rng.choice([None, None, None, "a", "b"])
-    both = "g(b, a)" in shape
+    arrays = any(kind not in PYTHON for kind in kinds) or "np." in form
+    both = "reciprocal" in form or (divides and "g(b, a)" in shape)
     body = shape.format(form=form, augment=augment)
     rows = [
         [
-            _value(
-                rng, kind, steep, divides and (n == 1 or "g(b, a)" in shape) or "reciprocal" in form
-            )
+            _value(rng, kind, steep, n == 1 and divides or both, arrays)
             for n, kind in enumerate(kinds)
         ]
         for _ in range(rng.choice([3, 5]))
@@ -158,19 +157,23 @@ def _program(rng: random.Random, form: str) -> Program:
         kept = [text for n, text in enumerate(row) if n != drop]
         steps.append(f"f({', '.join([*kept, str(number % 3)])})")
     about = f"{augment}=" if "augment" in shape else form
-    arrays = any(kind not in PYTHON for kind in kinds) or "np." in form
     if arrays:
         body = body.replace(", str(error)", "")
     joins = any(word in form for word in ("and(", "or(", "if(", "min", "max", "where", "clip"))
     # NumPy adds integers up with 64 bits
     widens = any(word in form for word in ("np.sum", "np.cumsum", "np.prod"))
     integers = [kind for kind in kinds if "int" in kind and kind != "int"]
+    # and signed ones beside unsigned ones of 32 bits are of 64
+    widens = widens or {"uint" in kind for kind in integers} == {True, False}
     wide = any(widens or kind.endswith("int64") for kind in integers)
     return Program(about, HEAD + body, tuple(steps), True, joins, arrays, wide)
 
 
 def _is_inexact(kind: str) -> bool:
     return "float" in kind or "complex" in kind
+
+
+_ZEROS = ("0", "False", "0.0", "-0.0", "0j")
 
 
 def _kind(rng: random.Random) -> str:
@@ -184,9 +187,12 @@ def _kind(rng: random.Random) -> str:
     return f"{form} {dtype}"
 
 
-def _value(rng: random.Random, kind: str, steep: bool, divisor: bool) -> str:
+def _value(rng: random.Random, kind: str, steep: bool, divisor: bool, arrays: bool) -> str:
     if kind in PYTHON:
-        return rng.choice((SMALL if steep else VALUES)[kind])
+        some = (SMALL if steep else VALUES)[kind]
+        if divisor and arrays:
+            some = [value for value in some if value not in _ZEROS]
+        return rng.choice(some)
     library, form, dtype = kind.split()
     items = [_item(rng, dtype, steep, divisor) for _ in range(3)]
     if form == "scalar":

@@ -34,6 +34,7 @@ FOUND: list[tuple[str, tuple[str, ...], str]] = [
     ("math.gcd(a, b)", ("f(-2147483648, 6)", "f(-2147483648, 0)", "f(12, 18)"), ""),
     ("math.lcm(a, b)", ("f(-2147483648, 1)", "f(4, 6)", "f(0, 6)", "f(65536, 65537)"), ""),
     ("np.gcd(a, b)", ("f(np.int32(-2147483648), np.int32(6))",), ""),
+    ("np.gcd(a, b)", ("f(0, -2147483648)", "f(12, 18)"), ""),
     ("np.lcm(a, b)", ("f(np.int32(4), np.int32(6))", "f(np.int32(0), np.int32(6))"), ""),
     ("np.array(a, np.int8)", ("f(300)", "f(3)"), ""),
     ("np.full(2, a, np.uint8)", ("f(-1)", "f(3)"), ""),
@@ -49,6 +50,7 @@ FOUND: list[tuple[str, tuple[str, ...], str]] = [
     ("np.float32(a)", ("f(1 + 2j)",), ""),
     ("float(a)", ("f(np.complex64(1 + 2j))",), "D2S020"),
     ("math.hypot(2, a)", ("f(np.complex64(1 + 2j))",), "D2S020"),
+    ("complex(a, b)", ("f(False, np.complex64(-1.5j))", "f(1.5, 2)"), "D2S020"),
     ("np.any(a)", ("f(np.complex64(-1.5j))", "f(np.array([0j, 0j]))"), ""),
     ("a.all()", ("f(np.array([-1.5j, 1j]))",), ""),
     ("np.power(a, 1 + 2j)", ("f(np.array([0j, 1j]))",), ""),
@@ -80,10 +82,14 @@ FOUND: list[tuple[str, tuple[str, ...], str]] = [
     ("print(repr(a))", ("f(np.float16(2.0))",), "D2S020"),
     ("print(divmod(a, b))", ("f(np.float16(2.0), np.float16(1.5))",), "D2S020"),
     ("print(str(ValueError('a', a[0])))", ("f(np.array([1, 2]))",), "D2S020"),
+    ("print('%s' % ([a[0]],))", ("f(np.array([1, 2]))", "f(jnp.array([1, 2]))"), "D2S020"),
+    ("print('%s' % (a[0],))", ("f(np.array([1, 2]))", "f(jnp.array([1, 2]))"), ""),
     # shapes that do not fit are another error in NumPy
     ("a + b", ("f(np.ones(2), np.ones(3))", "f(jnp.ones(2), jnp.ones(3))"), ""),
     ("a @ b", ("f(np.ones(2), np.ones(3))", "f(np.ones(2), jnp.ones(3))"), "D2S021"),
     ("np.ones(2) * a", ("f(np.ones(3))", "f(jnp.ones(3))"), "D2S021"),
+    # what is no number has operators of its own
+    ("__import__('datetime').timedelta(days=1) // a", ("f(2, np.ones(2))",), "D2S031"),
     # an exception with an empty slot
     ("a if b < 2 else np.sort(a)", ("f(np.float32(2.0), 3)",), ""),
     # what a cache counts is no constant

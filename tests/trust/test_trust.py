@@ -95,6 +95,18 @@ def test_a_write_by_way_of_strides():
     assert found.end == EQUAL or (found.end, found.code) == (REFUSED, "D2S070"), found
 
 
+def test_an_exception_with_a_text_in_an_object():
+    head = "import types\n\n\ndef f(n):\n"
+    found = verdict(f"{head}    assert n < 3, {{'v': types.SimpleNamespace(v=str(n))}}\n", "f(4)")
+    assert found.end == EQUAL or (found.end, found.code) == (REFUSED, "D2S031"), found
+
+
+def test_a_text_is_no_dataclass():
+    head = "import dataclasses\n\n\n@dataclasses.dataclass\nclass R:\n    v: object\n"
+    lines = "    print(dataclasses.astuple(R(f'{x:.2f}')), dataclasses.is_dataclass(str(x)))\n"
+    assert verdict(f"{head}\n\ndef f(x):\n{lines}    return x\n", "f(1.5)", "f(2.5)").end == EQUAL
+
+
 def test_the_base_of_an_array_outside():
     body = "import numpy as np\n\nC = np.arange(4.0).reshape(2, 2)\n\n\ndef f(v):\n"
     assert verdict(f"{body}    return C.base + v\n", "f(1.0)").code == "D2S079"

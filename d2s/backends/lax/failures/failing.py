@@ -181,13 +181,14 @@ def _as_it_is_now(value: Any) -> Any:
 
 
 def hides_tracers(value: Any) -> bool:
-    """Whether an exception or a function holds run-time values, which stay in it."""
+    """Whether run-time values are where nobody takes them out: an exception, function or object."""
     if isinstance(value, BaseException):
         return quotes_of(value) or any(map(hides_tracers, leaves(_all_held(value))))
     if isinstance(value, types.FunctionType):
         cells = [cell_contents(cell) for cell in value.__closure__ or ()]
         return any(isinstance(leaf, jax.core.Tracer) for leaf in leaves(cells))
-    return False
+    held = list((own_dict(value) or {}).values())  # a SimpleNamespace, a UserDict
+    return any(isinstance(leaf, jax.core.Tracer) for leaf in leaves(held))
 
 
 #: values that cannot be changed, or that a program does not change

@@ -23,7 +23,7 @@ import numpy as np
 from d2s.backends.lax.arrays import aliases
 from d2s.backends.lax.forms import origins
 from d2s.backends.lax.forms.dtypes import cast, is_symbolic, type_of
-from d2s.backends.lax.forms.trees import Leaf, children, leaves, map_leaves
+from d2s.backends.lax.forms.trees import InParts, Leaf, children, leaves, map_leaves
 from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.trace.questions import guarded, is_asked_by_us, unknown
 from d2s.errors import StagingError
@@ -62,11 +62,19 @@ _WAYS: dict[str, Callable[[Any, str], str]] = {
 _not_yet = guarded(object.__repr__, everywhere=True)
 
 
-@dataclass(eq=False, repr=False, slots=True, weakref_slot=True)
-class Text:
-    """Letters and fields in turn. Once its values are known, its text is that of Python."""
+class Text(InParts):
+    """Letters and fields in turn. Once its values are known, its text is that of Python.
 
-    parts: tuple[Any, ...]
+    It is no dataclass: `dataclasses.asdict` would take it apart.
+    """
+
+    __slots__ = ()
+
+    def __copy__(self) -> Text:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Text:
+        return self
 
     def __str__(self) -> str:
         if any(map(_is_tracer, leaves(self.parts))):
@@ -233,7 +241,8 @@ def _refuse_doubtful(field: Field) -> None:
     """
     by_repr = field.how in ("r", "a") or re.search(r"%[ra]", field.spec)
     inside = field.how in ("", "s") and not _is_tracer(field.value)
-    for leaf in _shown_leaves(field.value) if by_repr or inside else ():
+    shown = _shown_leaves(field.value) if by_repr or inside else _inner_leaves(field)
+    for leaf in shown:
         if not isinstance(leaf, jax.core.Tracer):
             continue
         kind = origins.kind_of(leaf)
@@ -246,6 +255,13 @@ def _refuse_doubtful(field: Field) -> None:
                 site=sites.where(),
                 fix="the value by itself, not in a container or by repr(): print(x), f'{x}'",
             )
+
+
+def _inner_leaves(field: Field) -> list[Any]:
+    """What a template shows by its repr: what is in the values, not these themselves."""
+    parts = children(field.value) if field.how == "%" else None
+    values = [value for _, value in parts[0]] if parts is not None else []
+    return [leaf for value in values if children(value) for leaf in _shown_leaves(value)]
 
 
 def _shown_leaves(value: Any) -> list[Any]:

@@ -100,6 +100,15 @@ _LEAF_KINDS = frozenset({*NUMBERS, str, bytes, type(None)})
 _LEAF_BASES = (Leaf, Unbound, jax.core.Tracer, jax.Array, jax.tree_util.PyTreeDef)
 
 
+class InParts:
+    """Something of d2s's that is made of its parts, and of nothing else."""
+
+    __slots__ = ("__weakref__", "parts")
+
+    def __init__(self, parts: tuple[Any, ...]) -> None:
+        self.parts = parts
+
+
 def children(value: Any) -> tuple[list[tuple[str, Any]], Make] | None:
     """Parts of a container with their names, and how to make it again; None for a leaf."""
     kind = type(value)
@@ -119,6 +128,8 @@ def children(value: Any) -> tuple[list[tuple[str, Any]], Make] | None:
         keys, factory = list(value), value.default_factory
         pairs = [("", factory), *((f"[{k!r}]", value[k]) for k in keys)]
         return pairs, lambda p: defaultdict(factory, zip(keys, p[1:], strict=True))
+    if isinstance(value, InParts):
+        return [(".parts", value.parts)], lambda p: kind(p[0])
     if isinstance(value, Maybe):
         name = value.name
         return [("", value.bound), ("", value.value)], lambda p: Maybe(p[0], p[1], name)

@@ -45,6 +45,7 @@ from d2s.backends.lax.semantics.casts import (
     is_integer,
     not_,
     refuse,
+    refuse_part,
     scalar,
     to_bool,
     to_float,
@@ -141,6 +142,7 @@ def _complex(*args: Any, **kwargs: Any) -> Any:
     parts = dict(zip(("real", "imag"), args, strict=False)) | kwargs
     real, imag = (parts.get(name, 0) for name in ("real", "imag"))
     pair = [scalar(jnp.asarray(part)) for part in (real, imag)]
+    refuse_part(*pair)
     if any(jnp.issubdtype(part.dtype, jnp.complexfloating) for part in pair):
         return weak(pair[0] + 1j * pair[1] if "imag" in parts else pair[0], complex)
     return weak(jax.lax.complex(*(part.astype(float) for part in pair)), complex)

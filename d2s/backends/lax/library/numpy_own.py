@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from d2s.backends.lax.forms.trees import leaves
-from d2s.backends.lax.semantics.casts import fail_where, is_integer, refuse
+from d2s.backends.lax.semantics.casts import fail_where, is_integer, refuse, too_large
 
 Call = Callable[..., Any]
 
@@ -116,11 +116,15 @@ def _unravel_index(indices: Any, shape: Any) -> Any:
 
 def gcd(a: Any, b: Any) -> Any:
     """The greatest common divisor; JAX's finds no end for the least integer, which has no abs()."""
+    is_pythons = jnp.add(a, b).weak_type and not (jnp.shape(a) or jnp.shape(b))
     a, b = jnp.broadcast_arrays(*_promoted(a, b))
     if not jnp.issubdtype(a.dtype, jnp.signedinteger):
         return jnp.gcd(a, b)
     bits = jnp.dtype(f"uint{8 * a.dtype.itemsize}")
-    return jnp.gcd(*(jnp.abs(v).astype(bits) for v in (a, b))).astype(a.dtype)
+    found = jnp.gcd(*(jnp.abs(v).astype(bits) for v in (a, b))).astype(a.dtype)
+    if is_pythons:
+        fail_where((found < 0, too_large()))
+    return found
 
 
 def _lcm(a: Any, b: Any) -> Any:

@@ -298,6 +298,8 @@ def _check_division(op: Operator, one: Any, other: Any) -> None:
     """End the call where an integer array that may be NumPy's or JAX's is divided by zero."""
     if op not in _DIVIDE or op is operator.truediv or not aliases.has_numpy_arguments():
         return
+    if not (operands.is_number(one) and operands.is_number(other)):
+        return
     if is_integer(one) and is_integer(other) and (is_traced(other) or not np.all(other)):
         zero = NumberInDoubt(
             "an integer array is divided by zero, which is 0 in NumPy and another number in JAX",

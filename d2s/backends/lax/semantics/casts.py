@@ -93,15 +93,16 @@ def to_float(value: Any) -> Any:
         return float(value)
     value = scalar(value)
     if jnp.issubdtype(value.dtype, jnp.complexfloating):
-        _refuse_part(value)
+        refuse_part(value)
         raise TypeError("float() argument must be a string or a real number, not 'complex'")
     return weak(value, float)
 
 
-def _refuse_part(value: Any) -> None:
+def refuse_part(*values: Any) -> None:
     """A complex scalar of NumPy's gives its real part, and all other complex numbers an error."""
-    if aliases.has_numpy_arguments() and origins.kind_of(value) is not complex:
-        raise refuse("a complex number of NumPy's as a real one", "x.real")
+    for value in values if aliases.has_numpy_arguments() else ():
+        if jnp.iscomplexobj(value) and origins.kind_of(value) is not complex:
+            raise refuse("a complex number of NumPy's as a real one", "x.real")
 
 
 def to_int(value: Any) -> Any:
@@ -110,7 +111,7 @@ def to_int(value: Any) -> Any:
         return int(value)
     value = scalar(value)
     if jnp.issubdtype(value.dtype, jnp.complexfloating):
-        _refuse_part(value)
+        refuse_part(value)
         raise TypeError(
             "int() argument must be a string, a bytes-like object or a real number, not 'complex'"
         )
