@@ -226,7 +226,7 @@ SCENARIOS = {
     179: "calls-looks_of_an_inner_function tests/test_conversion.py",
     180: "scopes-annotations_are_not_run scopes-declared_but_never_bound",
     181: "if-docstring_and_comments tests/source/test_parser.py",
-    182: "tests/end_to_end/test_positions.py",
+    182: "tests/backends/lax/graph/test_positions.py",
     183: "errors-raises_on_two_paths finally-context_and_cause",
     184: "tests/source/test_emit.py",
     186: "tests/analysis/test_flow.py tests/analysis/test_scopes.py tests/analysis/test_order.py",

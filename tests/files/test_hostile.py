@@ -10,7 +10,7 @@ import pytest
 
 import d2s
 
-from .test_saving import outcome, same
+from ..deploy.test_saving import outcome, same
 
 X = jnp.arange(3.0) - 1
 

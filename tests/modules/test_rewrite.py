@@ -19,7 +19,7 @@ from d2s.errors import ConversionError
 from d2s.modules.modules import Module
 from d2s.modules.rewrite import rewrite
 
-from .written import module_of
+from ..commands.written import module_of
 
 STATIC = "import d2s\n\n\n@d2s.to_static\n"
 

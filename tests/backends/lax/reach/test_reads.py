@@ -298,11 +298,11 @@ def imported_module(S):
 @works
 def imported_inside(S):
     def f(x):
-        from tests.end_to_end import test_reads
+        from tests.backends.lax.reach import test_reads
 
         return test_reads.N * x
 
-    sys.modules.setdefault("tests.end_to_end.test_reads", HERE)
+    sys.modules.setdefault("tests.backends.lax.reach.test_reads", HERE)
     return changing(S(f), lambda: set_n(4))
 
 

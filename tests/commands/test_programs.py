@@ -25,8 +25,8 @@ from ..differential.harness import (
     run,
 )
 from ..differential.test_programs import MODULES
+from ..modules.test_rewrite import comments
 from ..samples.test_samples import FOLDER, SAMPLES, sample
-from .test_rewrite import comments
 from .written import written
 
 pytestmark = pytest.mark.full

@@ -15,7 +15,7 @@ import pytest
 import d2s
 from d2s.files import archive
 
-from .programs import Counter
+from ..deploy.programs import Counter
 
 
 @pytest.fixture(scope="module")

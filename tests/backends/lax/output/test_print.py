@@ -430,7 +430,7 @@ def test_several_devices_keep_no_order(tmp_path):
     """
     path = tmp_path / "program.py"
     path.write_text(textwrap.dedent(program))
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[4]
     command, around = [sys.executable, str(path)], {**os.environ, "PYTHONPATH": str(root)}
     done = subprocess.run(command, capture_output=True, text=True, env=around)
     assert done.stdout == "D2S023 True\n", done.stderr
