@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import types
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -188,7 +189,7 @@ def assert_(test: Any, message: Callable[[], Any] | None = None) -> None:
     """`assert`; a run-time condition is checked in the graph."""
 
     def fail() -> None:
-        raise AssertionError(message()) if message is not None else AssertionError
+        _fails(message)
 
     cond(test, _holds, fail)
 
@@ -197,9 +198,19 @@ def _holds() -> None:
     """The block of an assertion that holds; only `assert_` has it."""
 
 
+def _fails(message: Callable[[], Any] | None) -> None:
+    """What an assertion that does not hold does; only `assert_` has it."""
+    raise AssertionError(message()) if message is not None else AssertionError
+
+
 def is_assertion(then: Callable[..., Any], *_: Callable[..., Any]) -> bool:
     """Whether the blocks of a branch are those of an `assert`."""
     return then is _holds
+
+
+def is_failed_assertion(code: types.CodeType | None) -> bool:
+    """Whether an exception that was raised by this code is that of an `assert`."""
+    return code is _fails.__code__
 
 
 def unbound(name: str = "") -> Unbound:

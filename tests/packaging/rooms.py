@@ -38,6 +38,7 @@ ORDER = (
     (ENGINE + "output",),
     (ENGINE + "control",),
     (ENGINE + "library",),
+    (ENGINE + "boundary",),
     (ENGINE + "function",),
     (ENGINE + "saving",),
     (ENGINE + "patches",),

@@ -238,7 +238,7 @@ class Phrase(enum.Enum):
 
     Each stands for something that JAX tells by no type and no attribute. A version that words one
     of them in another way shows its own error in place of d2s's: less clear, and never another
-    result. `tests/deploy` and `tests/backends/lax/function/test_arguments.py` ask for each of them.
+    result. `tests/deploy` and `tests/backends/lax/boundary/test_arguments.py` ask for each of them.
     """
 
     #: a `JaxRuntimeError`: XLA does not know a compiler option, or not this value of it

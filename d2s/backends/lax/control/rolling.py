@@ -236,8 +236,7 @@ def _check_failures(region: Region) -> None:
         raise NotRolled("Python integers in it may leave the range of the graph")
     for number in region.numbers:
         failure = failures().all[number - 1][0]
-        explicit = failure.site.text.strip().startswith(("raise", "assert"))
-        if not failures().is_overflow(number) and not explicit:
+        if not failures().is_overflow(number) and not failure.is_stated:
             raise NotRolled(f"with a run-time index it may fail with {failure.kind.__name__}")
 
 

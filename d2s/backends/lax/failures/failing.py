@@ -36,6 +36,7 @@ from d2s.backends.lax.objects.slots import cell_contents, exception_fields, own_
 from d2s.backends.lax.trace.questions import unknown
 from d2s.errors import IntegerOverflow, RunTimeError, Site, StagingError
 from d2s.libraries import is_library_class
+from d2s.runtime.ops import is_failed_assertion
 
 
 @dataclass
@@ -55,6 +56,8 @@ class Failure:
     itself: BaseException | None = None
     #: the exception that was being handled when it was raised; may be the same object as `cause`
     context: BaseException | Failure | None = None
+    #: a `raise` or an `assert` of the program made it, not an operation that could not be done
+    is_stated: bool = False
 
     def make(self, quotes: list[Any]) -> BaseException:
         """The exception, as the user's code made it, with the quoted values filled in."""
@@ -321,7 +324,7 @@ def _failure(error: BaseException, values: list[Any]) -> Failure:
     elif _is_from_outside(error) and not hides_tracers(error):
         # Whoever made it can ask with `is` whether it is the same, so it is raised itself.
         kept = error.args, site, cause, own, fields, error.__suppress_context__
-        return Failure(type(error), *kept, error)
+        return Failure(type(error), *kept, error, is_stated=_is_stated(error))
     if isinstance(error, AttributeError) and not sites.is_raise(error):
         # Python itself found that the attribute is missing, and has put the object into a field:
         # that would be a value of the graph. A class may stay.
@@ -333,9 +336,14 @@ def _failure(error: BaseException, values: list[Any]) -> Failure:
         for held in (own, fields)
     )
     made = Failure(type(error), args, site, cause, own, fields, error.__suppress_context__)
+    made.is_stated = _is_stated(error)
     context = _context(error)
     made.context = cause if context is error.__cause__ else context and _failure(context, values)
     return made
+
+
+def _is_stated(error: BaseException) -> bool:
+    return sites.is_raise(error) or is_failed_assertion(sites.innermost(error))
 
 
 def _context(error: BaseException) -> BaseException | None:

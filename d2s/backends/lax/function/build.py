@@ -23,18 +23,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from d2s.backends.lax.arrays import aliases
+from d2s.backends.lax.boundary.copies import Copies
+from d2s.backends.lax.boundary.results import Results, all_leaves, only_leaf
+from d2s.backends.lax.boundary.write_back import Build, Write
 from d2s.backends.lax.failures import failing
 from d2s.backends.lax.failures.after_failure import keep_transient
 from d2s.backends.lax.failures.failing import Failures
 from d2s.backends.lax.failures.whose import Escaped, is_raised_by_user, is_tracer_error
 from d2s.backends.lax.forms.dtypes import type_of
 from d2s.backends.lax.forms.trees import Out
-from d2s.backends.lax.function.copies import Copies
 from d2s.backends.lax.function.entries import Entry, Result, ResultInfo
 from d2s.backends.lax.function.inspection import shown
-from d2s.backends.lax.function.results import Results, all_leaves, only_leaf
 from d2s.backends.lax.function.running import tracing
-from d2s.backends.lax.function.write_back import Build, Write
 from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.graph.scopes import Halt, Scope
 from d2s.backends.lax.jaxprs import integer_ranges

@@ -27,14 +27,14 @@ from typing import Any
 
 import jax
 
+from d2s.backends.lax.boundary.changing_numbers import ChangingNumbers
+from d2s.backends.lax.boundary.copies import Restart
+from d2s.backends.lax.boundary.edge import edge
+from d2s.backends.lax.boundary.reader import MISS, missed
 from d2s.backends.lax.forms import widths
 from d2s.backends.lax.function.build import build
-from d2s.backends.lax.function.changing_numbers import ChangingNumbers
-from d2s.backends.lax.function.copies import Restart
-from d2s.backends.lax.function.edge import edge
 from d2s.backends.lax.function.entries import Entry, Result
 from d2s.backends.lax.function.inspection import BuiltGraph, CacheInfo, structs
-from d2s.backends.lax.function.reader import MISS, missed
 from d2s.backends.lax.function.reasons import BuildReasons, Labels, argument_with, labels, why
 from d2s.backends.lax.function.running import GraphRuns, tracing
 from d2s.backends.lax.graph import scopes

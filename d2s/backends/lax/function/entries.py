@@ -26,11 +26,11 @@ from typing import Any, Protocol
 import jax
 import numpy as np
 
+from d2s.backends.lax.boundary.edge import Edge
+from d2s.backends.lax.boundary.shortcut import Shortcut
+from d2s.backends.lax.boundary.write_back import Build, Write
 from d2s.backends.lax.failures.failing import Failures
-from d2s.backends.lax.function.edge import Edge
 from d2s.backends.lax.function.reasons import BuildReasons
-from d2s.backends.lax.function.shortcut import Shortcut
-from d2s.backends.lax.function.write_back import Build, Write
 from d2s.backends.lax.objects.guards import Guard
 from d2s.backends.lax.objects.slots import OuterSlot
 from d2s.backends.lax.output import printing

@@ -22,10 +22,10 @@ import jax.export
 import jax.numpy as jnp
 
 from d2s.backends.lax import private
+from d2s.backends.lax.boundary.write_back import outside
 from d2s.backends.lax.failures import failing
 from d2s.backends.lax.failures.whose import is_tracer_error
 from d2s.backends.lax.forms.dtypes import Type, cast, own_text
-from d2s.backends.lax.function.write_back import outside
 from d2s.backends.lax.graph import scopes
 from d2s.backends.lax.graph.sites import here
 from d2s.backends.lax.private import Phrase
@@ -235,6 +235,14 @@ class Method:
             fix="a whole file that d2s.save has written",
         )
 
+    def _can_be_read(self) -> bool:
+        """Whether the graph itself is whole: MLIR looks at all of it only now."""
+        try:
+            self.exported.mlir_module()
+        except ValueError:
+            return False
+        return True
+
     def _outs(self, state: Mapping[str, Any], leaves: list[Any]) -> list[Any]:
         held = self._held(state)
         outs: list[Any]
@@ -261,6 +269,8 @@ class Method:
         except ValueError as error:
             if Phrase.OTHER_DEVICES.is_in(error):
                 raise self._other_devices() from None
+            if not self._can_be_read():
+                raise self._broken(error) from None
             if not Phrase.OTHER_SHAPES.is_in(error):
                 raise
             raise self._refused_shape(error.__cause__ or error) from None

@@ -17,8 +17,8 @@ import jax.export
 import jax.numpy as jnp
 import numpy as np
 
+from d2s.backends.lax.boundary.write_back import outside
 from d2s.backends.lax.forms.dtypes import Type, cast, is_symbolic
-from d2s.backends.lax.function.write_back import outside
 from d2s.backends.lax.private import names_in, size_for
 from d2s.files.trees import Json, made
 

@@ -1,6 +1,6 @@
 """Where the leaves of a graph are: the key of a graph, read again with names.
 
-A key is a flat tuple of tokens; this walks over it as `function/copy_maker.py` does, but what it
+A key is a flat tuple of tokens; this walks over it as `boundary/copy_maker.py` does, but what it
 makes are the paths of slots. Each leaf belongs to a *holder*, the mutable object that it would be
 written into, and has a label for people:
 

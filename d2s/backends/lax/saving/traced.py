@@ -18,13 +18,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from d2s.backends.lax.boundary.results import all_leaves, only_leaf
+from d2s.backends.lax.boundary.write_back import Build, Write
 from d2s.backends.lax.failures.failing import Failures
 from d2s.backends.lax.forms.dtypes import Type, cast
 from d2s.backends.lax.function.compiled import Compiled
 from d2s.backends.lax.function.entries import JittedGraph, Result, ResultInfo
-from d2s.backends.lax.function.results import all_leaves, only_leaf
 from d2s.backends.lax.function.running import tracing
-from d2s.backends.lax.function.write_back import Build, Write
 from d2s.backends.lax.graph.sites import here
 from d2s.backends.lax.objects.keys import ChangingNumber, Number
 from d2s.backends.lax.objects.slots import OuterSlot

@@ -1,6 +1,6 @@
 """What a call changes, in terms of a file: state by name, and the arguments that it was given.
 
-The values of a call are built once (`function/results.py`), with numbers in the place of outputs
+The values of a call are built once (`boundary/results.py`), with numbers in the place of outputs
 and objects; where a number ends up tells what the loader has to put there.
 
     self.total = <output 1>    OutputNumber(1) in the slot `total`   ->   writes "total": ["out", 1]
@@ -18,8 +18,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from d2s.backends.lax.boundary.write_back import Call, Write
 from d2s.backends.lax.forms.dtypes import NUMBERS, is_symbolic
-from d2s.backends.lax.function.write_back import Call, Write
 from d2s.backends.lax.graph.sites import here
 from d2s.backends.lax.objects.attributes import attribute_names, getattr_raw
 from d2s.backends.lax.objects.flatten import is_copied

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import d2s
-from d2s.backends.lax.function.reader import missed
+from d2s.backends.lax.boundary.reader import missed
 from d2s.backends.lax.objects.guards import Guard
 
 X = jnp.float32(2.0)

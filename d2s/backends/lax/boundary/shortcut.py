@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from d2s.backends.lax.function.reader import Found, Read, missed, reader, runner, unreadable
+from d2s.backends.lax.boundary.reader import Found, Read, missed, reader, runner, unreadable
 
 
 class Shortcut:

@@ -22,10 +22,10 @@ from typing import Any
 import jax
 import numpy as np
 
+from d2s.backends.lax.boundary.copy_maker import CopyMaker
+from d2s.backends.lax.boundary.surroundings import Surroundings
 from d2s.backends.lax.forms.dtypes import NUMBERS
 from d2s.backends.lax.forms.trees import map_leaves
-from d2s.backends.lax.function.copy_maker import CopyMaker
-from d2s.backends.lax.function.surroundings import Surroundings
 from d2s.backends.lax.graph import sites
 from d2s.backends.lax.graph.scopes import Scope, current_graphs
 from d2s.backends.lax.objects.contents import contents, keys_of, same_contents, slot_of, slots_of

@@ -160,7 +160,8 @@ class Surroundings:
         for key, space in self._spaces.items():
             before = self._spaces_before[key]
             known = {slot.name for slot in self.slots if id(slot.owner) == key}
-            for name in space.keys() | before.keys():
+            # Python itself notes in the globals which warnings it has shown.
+            for name in (space.keys() | before.keys()) - {"__warningregistry__"}:
                 if name not in known and space.get(name, EMPTY) is not before.get(name, EMPTY):
                     return str(name)
         return None

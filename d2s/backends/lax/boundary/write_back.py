@@ -20,7 +20,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from d2s.backends.lax.function import chosen
+from d2s.backends.lax.boundary import chosen
 from d2s.backends.lax.graph import sites
 from d2s.backends.lax.objects.attributes import delete_raw, set_raw
 from d2s.backends.lax.objects.refs import REF

@@ -26,15 +26,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from d2s.backends.lax.boundary import chosen
+from d2s.backends.lax.boundary.copies import Change, Copies
+from d2s.backends.lax.boundary.write_back import Build, Call, Write, outside
 from d2s.backends.lax.failures.after_failure import at_failure
 from d2s.backends.lax.failures.texts import Text
 from d2s.backends.lax.forms.dtypes import NUMBERS, is_dynamic, is_symbolic
 from d2s.backends.lax.forms.origins import ARRAY, kind_of, left
 from d2s.backends.lax.forms.trees import children, leaves
 from d2s.backends.lax.forms.widths import narrowed
-from d2s.backends.lax.function import chosen
-from d2s.backends.lax.function.copies import Change, Copies
-from d2s.backends.lax.function.write_back import Build, Call, Write, outside
 from d2s.backends.lax.graph import sites
 from d2s.backends.lax.graph.scopes import Scope, method_change_of
 from d2s.backends.lax.objects.attributes import attribute_names, getattr_raw, set_raw

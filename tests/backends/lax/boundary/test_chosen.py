@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import pytest
 
 import d2s
-from d2s.backends.lax.function import chosen
+from d2s.backends.lax.boundary import chosen
 
 F = jnp.float32
 
