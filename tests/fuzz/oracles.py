@@ -82,6 +82,10 @@ class Verdict:
     skipped: str = ""
 
 
+#: what ``x[i] = v`` on an array of JAX's says without d2s
+IMMUTABLE = "JAX arrays are immutable"
+
+
 class Limit:
     """How much processor time one call may take; shrinking has less patience."""
 
@@ -118,6 +122,9 @@ class Judge:
         self.verdict.ends = [outcome.error for outcome in self.plain]
         if "Hang" in self.verdict.ends:
             self.verdict.skipped = "plain Python is too slow"
+            return self.verdict
+        if any(outcome.message.startswith(IMMUTABLE) for outcome in self.plain):
+            self.verdict.skipped = "plain Python cannot write an array of JAX's, d2s can"
             return self.verdict
         for oracle in oracles:
             getattr(self, f"_{oracle}")()

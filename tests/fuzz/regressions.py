@@ -485,3 +485,12 @@ def written_under_another_name(buf):
     other = buf
     other[:] = 0
     return buf
+
+
+# seed 201002004: an item of a list that has grown was written though the call had failed before
+@found(lambda: ([[-2, 4], [-1, 1]], 1), lambda: ([[-2, 4], [-1, 1]], 0), refused=("D2S013",))
+def an_item_written_after_a_failure(table, x):
+    table.append(0)
+    if x:
+        raise ValueError
+    table[0] = table[2] = 1

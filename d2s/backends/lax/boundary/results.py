@@ -245,7 +245,7 @@ class Results:
         if isinstance(after, list):
             if len(before) != len(after):
                 self._refuse_half_done(copy, scope)
-                return self._resized(change)
+                return self._resized(change, copy, scope)
             before, after = dict(enumerate(before)), dict(enumerate(after))
         if isinstance(after, set):
             self._refuse_half_done(copy, scope)
@@ -290,12 +290,17 @@ class Results:
             )
         return _number(build) if traced and now is traced[0] else build
 
-    def _resized(self, change: Change) -> Write:
+    def _resized(self, change: Change, copy: Any, scope: Scope) -> Write:
         """A list of another length: the items before the first that differs stay."""
         pairs = zip(change.before, change.after, strict=False)
         kept = next((n for n, (a, b) in enumerate(pairs) if a is not b), None)
         if kept is None:
             kept = min(len(change.before), len(change.after))
+        if scope.at_failures:
+            # Where the call has failed, an item may differ that is the same again at its end.
+            slots = [slot_of(copy, n) for n in range(len(change.after))]
+            pairs = zip(slots, change.after, strict=True)
+            return Write(change.target, [], [], (0, [self._at_the_end(*p, scope) for p in pairs]))
         parts = [self.of(part) for part in change.after[kept:]]
         return Write(change.target, [], [], (kept, parts))
 

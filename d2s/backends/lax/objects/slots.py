@@ -20,7 +20,7 @@ import types
 import warnings
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -364,12 +364,19 @@ def slot_names(kind: Any) -> tuple[str, ...]:
     if issubclass(kind, BaseException):
         fields = exception_fields(kind)
         return tuple(n for n in fields if inspect.getattr_static(kind, n) is fields[n])
-    names: list[str] = []
-    for base in kind.__mro__:
-        slots = vars(base).get("__slots__", ())
-        names += [slots] if isinstance(slots, str) else list(slots)
-    hidden = ("__dict__", "__weakref__")
-    return tuple(n for n in names if n not in hidden and not n.startswith("__"))
+    # A slot of a base that another class hides, as by a property of that name, cannot be set.
+    names = [(name, base) for base in kind.__mro__ for name in _slots(base)]
+    return tuple(n for n, base in names if inspect.getattr_static(kind, n) is vars(base).get(n))
+
+
+def _slots(kind: type) -> Iterator[str]:
+    """The attributes for which a class itself has slots, by the names that Python gives them."""
+    slots = vars(kind).get("__slots__", ())
+    for name in (slots,) if isinstance(slots, str) else slots:
+        if not name.startswith("__"):
+            yield name
+        elif not name.endswith("__"):
+            yield f"_{kind.__name__.lstrip('_')}{name}"  # private, as Python spells it
 
 
 @functools.cache

@@ -578,6 +578,7 @@ def line_of(function):
     return found
 
 
+@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")  # NumPy 2.5
 @pytest.mark.parametrize(("function", "code", "parts", "args", "way"), CASES)
 def test_the_code_the_variable_and_the_line(function, code, parts, args, way):
     with pytest.raises(d2s.Error) as caught:

@@ -310,6 +310,30 @@ class Linked:
         self.me, self.value = self, value
 
 
+class Private:
+    """A private slot, and one that a property of a subclass hides."""
+
+    __slots__ = ("__value", "hidden")
+
+    def __init__(self, value):
+        self.__value = value
+
+    def step(self, x):
+        self.__value = self.__value + x
+        return self.__value
+
+
+class Hiding(Private):
+    hidden = property(lambda self: 3)
+
+
+@pytest.mark.parametrize("kind", [Private, Hiding])
+def test_private_and_hidden_slots(kind):
+    thing, static = kind(jnp.float32(1)), d2s.to_static(lambda thing, x: thing.step(x))
+    assert [static(thing, jnp.float32(2)) for _ in range(2)] == [3, 5]
+    assert thing._Private__value == 5
+
+
 def test_slots_and_cycles():
     def link(node, x):
         node.me.value = node.value + x
