@@ -93,7 +93,7 @@ CODES = {
     "D2S003": "syntax that d2s does not convert",
     "D2S004": "control flow nested too deeply",
     "D2S010": "the two sides of a branch leave a variable with different types",
-    "D2S011": "an iteration changes the type of a loop variable",
+    "D2S011": "a trip changes the type of a loop variable",
     "D2S012": "joining the two types would lose integers",
     "D2S013": "a Python value would depend on a run-time value",
     "D2S020": "a run-time value is needed as a Python value",

@@ -16,6 +16,8 @@ import pytest
 import d2s
 from d2s import conversion, libraries
 
+pytestmark = pytest.mark.full  # each forgets all converted code, which then is made again
+
 FILES = {
     "pure/__init__.py": "from pure.core import clip, scaled, Holder\n",
     "pure/core.py": """

@@ -147,7 +147,7 @@ def roll(items: Iterable[T]) -> Chosen[T]:
 
 
 def unroll(items: Iterable[T]) -> Chosen[T]:
-    """``for i in d2s.unroll(range(n))``: every iteration is in the graph."""
+    """``for i in d2s.unroll(range(n))``: every trip is in the graph."""
     return Chosen(items, "unroll")
 
 

@@ -573,6 +573,11 @@ class Case:
     options: dict[str, Any]
     id: str
 
+    def flavours(self) -> list[str]:
+        """The flavours that its static mode runs in."""
+        wanted = self.options.get("static_flavours") or self.options.get("flavours", FLAVOURS)
+        return distinct_flavours(self.inputs[0], wanted, self.options.get("keep", ()))
+
     def run(self, **options: Any) -> None:
         """Check it, with some options instead of its own."""
         check(self.fn, *self.inputs, **{**self.options, **options})

@@ -330,7 +330,7 @@ class Settling:
         )
 
     def _blamed(self, found: Difference) -> StagingError:
-        what = "before the loop|after an iteration"
+        what = "before the loop|after a trip"
         number, _, rest = found.path[1:].partition("]")
         if not number.isdigit() or int(number) < len(self.state):
             path = found.path if len(self.names) > 1 else found.path.removeprefix("[0]")

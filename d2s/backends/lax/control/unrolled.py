@@ -69,7 +69,7 @@ def count_trip() -> None:
         return
     site = sites.where()
     logger.warning(
-        "%s:%s: more than %s iterations are unrolled, each is in the graph; d2s.roll(...) around "
+        "%s:%s: more than %s trips are unrolled, each is in the graph; d2s.roll(...) around "
         "what the loop runs over says why it is not rolled",
         site.filename,
         site.line,

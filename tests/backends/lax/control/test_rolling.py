@@ -500,7 +500,7 @@ def test_the_log_says_what_is_unrolled(caplog):
     assert "unrolled: a Python number changes in it" in caplog.text
     caplog.clear()
     jax.make_jaxpr(d2s.convert(long_and_exact))(X)
-    assert "more than 1000 iterations are unrolled" in caplog.text
+    assert "more than 1000 trips are unrolled" in caplog.text
 
 
 def nest(x):
@@ -538,7 +538,7 @@ def test_many_trips_of_all_loops_of_a_graph_are_told_once(function, said, caplog
         caplog.clear()
         with caplog.at_level(logging.WARNING, logger="d2s"):
             d2s.to_static(function).jaxpr(jnp.float32(1.0))
-        assert caplog.text.count("more than 1000 iterations are unrolled") == said
+        assert caplog.text.count("more than 1000 trips are unrolled") == said
 
 
 # -- graphs ---------------------------------------------------------------------------------------
