@@ -494,3 +494,10 @@ def an_item_written_after_a_failure(table, x):
     if x:
         raise ValueError
     table[0] = table[2] = 1
+
+
+# seed 201004490: where no static function is around, `join` did not know the texts of d2s
+@found(lambda: (0,), lambda: (3,))
+def joined_texts(a):
+    words = ",".join([repr(a), "b"])
+    return a if words else 0

@@ -74,14 +74,16 @@ def percent(template: Any, values: Any) -> Any:
 def of_text(method: Call) -> Call | None:
     """What to call instead of a method of a plain text that takes run-time values; or None."""
     letters = getattr(method, "__self__", None)
-    if not isinstance(letters, str) or scopes.current() is None:
+    if not isinstance(letters, str):
+        return None
+    if method == str.join.__get__(letters):
+        return lambda parts: _joined(method, letters, parts)
+    if scopes.current() is None:
         return None
     if method == str.format.__get__(letters):
         return lambda *args, **kwargs: _filled(method, letters, args, kwargs)
     if method == str.format_map.__get__(letters):
         return lambda mapping: _filled(method, letters, (mapping,), {}, _Parts)
-    if method == str.join.__get__(letters):
-        return lambda parts: _joined(method, letters, parts)
     if method == str.__mod__.__get__(letters):
         return lambda values: percent(letters, values)
     return None
