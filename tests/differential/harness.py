@@ -154,6 +154,8 @@ def freeze(value: Any, seen: tuple[int, ...] = ()) -> Any:
         case dict():
             frozen = {key: inner(item) for key, item in value.items()}
             return frozen if type(value) is dict else Thing(type(value).__name__, frozen)
+        case collections.deque():
+            return Thing(type(value).__name__, (value.maxlen, [*map(inner, value)]))
         case set() | frozenset() | range() | slice() | type() | types.ModuleType():
             return copy.copy(value)
         case BaseException():
@@ -166,6 +168,11 @@ def freeze(value: Any, seen: tuple[int, ...] = ()) -> Any:
             return Thing("function", value.__name__)
         case _ if hasattr(value, "__dict__"):
             return Thing(type(value).__name__, inner(vars(value)))
+        case _ if type(value).__module__ == "fractions":
+            return value
+        case _ if names := [n for n in getattr(value, "__slots__", ()) if hasattr(value, n)]:
+            parts = {name: inner(getattr(value, name)) for name in names}
+            return Thing(type(value).__name__, parts)
         case _:
             return Thing(type(value).__name__, repr(value))
 

@@ -23,10 +23,11 @@ import numpy as np
 
 from d2s.backends.lax.arrays import aliases
 from d2s.backends.lax.forms import origins
+from d2s.backends.lax.forms.attributes import set_raw
+from d2s.backends.lax.forms.buffers import copy_of_array
 from d2s.backends.lax.forms.dtypes import NUMBERS
+from d2s.backends.lax.forms.parts import new_object
 from d2s.backends.lax.graph import sites
-from d2s.backends.lax.objects.attributes import set_raw
-from d2s.backends.lax.objects.flatten import new_object
 from d2s.backends.lax.objects.keys import (
     Again,
     ChangingNumber,
@@ -37,7 +38,6 @@ from d2s.backends.lax.objects.keys import (
     Static,
 )
 from d2s.backends.lax.objects.nnx import is_mark
-from d2s.backends.lax.objects.slots import copy_of_array
 from d2s.errors import StagingError
 from d2s.static import METHODS, StaticFunction, method
 
@@ -129,7 +129,10 @@ class CopyMaker:
             parts = self._parts(names.num_leaves)
             self.made[number] = jax.tree_util.tree_unflatten(names, parts)
             return self.made[number]
-        return self._make_mutable(kind, names)
+        copy = self._make_mutable(kind, names)
+        if node.has_attributes:
+            object.__setattr__(copy, "__dict__", self._parts(1)[0])
+        return copy
 
     def _make_mutable(self, kind: Any, names: Any) -> Any:
         """A container or an object: first itself, then its parts, since it may contain itself."""

@@ -31,7 +31,9 @@ from typing import Any
 import jax
 import numpy as np
 
+from d2s.backends.lax.forms.attributes import slot_names
 from d2s.backends.lax.forms.dtypes import fits
+from d2s.backends.lax.forms.form import EMPTY
 from d2s.backends.lax.forms.origins import LEFT, left_kind
 from d2s.backends.lax.forms.widths import SMALL, narrowed
 from d2s.backends.lax.objects.flatten import ARRAY
@@ -50,7 +52,7 @@ from d2s.backends.lax.objects.keys import (
 )
 from d2s.backends.lax.objects.nnx import is_mark
 from d2s.backends.lax.objects.refs import RefCopy
-from d2s.backends.lax.objects.slots import EMPTY, OuterSlot, slot_names
+from d2s.backends.lax.objects.slots import OuterSlot
 from d2s.static import METHODS, StaticFunction
 
 #: the leaves of a call, and its owners: the mutable objects that they were found in
@@ -267,6 +269,8 @@ class _Writer:
             self._unless(f"len({name}) == {names}")
             for n in range(names):
                 self._part(f"{name}[{n}]")
+            if node.has_attributes:
+                self._part(f"{name}.__dict__")
         elif kind is deque:
             self._owner(name)
             self._unless(f"len({name}) == {names[0]} and {name}.maxlen == {names[1]}")
@@ -278,6 +282,8 @@ class _Writer:
         elif issubclass(kind, dict):
             self._owner(name)
             self._entries(name, kind, names)
+            if node.has_attributes:
+                self._part(f"{name}.__dict__")
         else:
             self._owner(name)
             self._attributes(name, kind, names)

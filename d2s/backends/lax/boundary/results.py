@@ -19,7 +19,6 @@ from __future__ import annotations
 import enum
 import functools
 import types
-from collections import OrderedDict, defaultdict, deque
 from typing import Any
 
 import jax
@@ -31,18 +30,21 @@ from d2s.backends.lax.boundary.copies import Change, Copies
 from d2s.backends.lax.boundary.write_back import Build, Call, Write, outside
 from d2s.backends.lax.failures.after_failure import at_failure
 from d2s.backends.lax.failures.texts import Text
+from d2s.backends.lax.forms.attributes import attribute_names, getattr_raw, own_dict, set_raw
 from d2s.backends.lax.forms.dtypes import NUMBERS, is_dynamic, is_symbolic
+from d2s.backends.lax.forms.form import EMPTY
 from d2s.backends.lax.forms.origins import ARRAY, kind_of, left
+from d2s.backends.lax.forms.parts import container_form, is_sequence, new_object
+from d2s.backends.lax.forms.table import known_form
 from d2s.backends.lax.forms.trees import children, leaves
 from d2s.backends.lax.forms.widths import narrowed
 from d2s.backends.lax.graph import sites
 from d2s.backends.lax.graph.scopes import Scope, method_change_of
-from d2s.backends.lax.objects.attributes import attribute_names, getattr_raw, set_raw
 from d2s.backends.lax.objects.contents import slot_of
-from d2s.backends.lax.objects.flatten import is_copied, new_object
+from d2s.backends.lax.objects.flatten import is_copied
 from d2s.backends.lax.objects.nnx import is_constant, is_mark
 from d2s.backends.lax.objects.refs import RefCopy
-from d2s.backends.lax.objects.slots import EMPTY, OuterSlot, Slot, own_dict
+from d2s.backends.lax.objects.slots import OuterSlot, Slot
 from d2s.backends.lax.trace.blame import made_or_returned
 from d2s.backends.lax.trace.changed import assigned
 from d2s.backends.lax.trace.snapshot import Snapshot
@@ -176,29 +178,30 @@ class Results:
 
     def _filler(self, value: Any) -> Any:
         """Gives, for a mutable object, how to make it empty and how to fill it."""
-        kind = type(value)
-        if kind in (list, deque):
-            return self._items
-        if kind in (dict, OrderedDict, defaultdict):
-            return self._entries
-        if kind is set:
-            return self._elements
+        kind: Any = type(value)
+        if container_form(kind) is not None:
+            return self._container
         return self._attributes if is_copied(kind) else None
 
-    def _items(self, value: Any) -> Any:
-        parts = [self.of(part) for part in value]
-        empty: Any = list if type(value) is list else functools.partial(deque, maxlen=value.maxlen)
-        return empty, lambda call, made: made.extend([part(call) for part in parts])
+    def _container(self, value: Any) -> Any:
+        kind: Any = type(value)
+        form = known_form(kind)
+        held = form.held(value)
+        keys = [self.of(key) for key in held] if form.is_by_key else None
+        parts = [self.of(part) for part in form.reached(held)]
+        own = own_dict(value) if kind is not form.base else None
+        attributes = self.of(own) if own else None
 
-    def _entries(self, value: Any) -> Any:
-        parts = [(self.of(key), self.of(part)) for key, part in value.items()]
-        kind = type(value)
-        empty: Any = functools.partial(kind, value.default_factory) if kind is defaultdict else kind
-        return empty, lambda call, made: made.update([(k(call), p(call)) for k, p in parts])
+        def fill(call: Call, made: Any) -> None:
+            now: Any = [part(call) for part in parts]
+            if keys is not None:
+                now = zip([key(call) for key in keys], now, strict=True)
+            form.restore(made, now)
+            if attributes is not None:
+                object.__setattr__(made, "__dict__", attributes(call))
 
-    def _elements(self, value: Any) -> Any:
-        parts = [self.of(part) for part in value]
-        return set, lambda call, made: made.update([part(call) for part in parts])
+        # what a set has besides entries are its items, and those are made for each call
+        return functools.partial(form.bare, kind, form.extra(value) if form.has_slots else ()), fill
 
     def _attributes(self, value: Any) -> Any:
         kind = type(value)
@@ -345,7 +348,7 @@ class Results:
         """What has another shape after a failure than after a success cannot be written back."""
         for _, values in scope.at_failures:
             then = {key for owner, key in values if owner in (id(copy), id(_own(copy)))}
-            now = set(range(len(copy))) if isinstance(copy, list | deque) else None
+            now = set(range(len(copy))) if is_sequence(type(copy)) else None
             if now is None or then != now:
                 site, kind = method_change_of(copy), type(copy).__name__
                 name = sites.target(site)

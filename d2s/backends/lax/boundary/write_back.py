@@ -12,19 +12,19 @@ everything as it was.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import jax
-import numpy as np
 
 from d2s.backends.lax.boundary import chosen
+from d2s.backends.lax.forms.attributes import delete_raw, own_dict, set_raw, slot_names
+from d2s.backends.lax.forms.sequences import sequence_form
+from d2s.backends.lax.forms.table import form_of, known_form
 from d2s.backends.lax.graph import sites
-from d2s.backends.lax.objects.attributes import delete_raw, set_raw
 from d2s.backends.lax.objects.refs import REF
-from d2s.backends.lax.objects.slots import OuterSlot, own_dict, slot_names
+from d2s.backends.lax.objects.slots import OuterSlot
 from d2s.backends.lax.trace.changed import assigned
 from d2s.errors import Site, StagingError
 
@@ -78,14 +78,15 @@ class Write:
         if isinstance(self.refill, tuple):
             kept, parts = self.refill
             made = [self._outside(part(call)) for part in parts]
-            return lambda: _replace_from(owner, kept, made)
+            return lambda: sequence_form(type(owner)).replace_from(owner, kept, made)
         if isinstance(self.refill, list):
             pairs: Any = [(key(call), self._outside(part(call))) for key, part in self.refill]
-            if isinstance(owner, set):
+            form = known_form(type(owner))
+            if not form.is_by_key:  # a set
                 pairs = [key for key, _ in pairs]
-            return lambda: _replace(owner, pairs)
+            return lambda: form.restore(owner, pairs)
         if self.refill is not None:
-            return lambda: _replace(owner, self.refill)
+            return lambda: known_form(type(owner)).refill(owner, self.refill)
         return lambda: _store(owner, values, self.gone)
 
     def _outside(self, value: Any, key: Any = None) -> Any:
@@ -125,15 +126,17 @@ def _store(owner: Any, values: list[tuple[Any, Any]], gone: list[Any]) -> None:
         for _, value in values:
             owner[...] = value
         return
-    mapped = isinstance(owner, dict)
-    own = owner if mapped else None if isinstance(owner, list | deque) else _attributes(owner)
+    form = form_of(type(owner))
+    own = _attributes(owner) if form is None else None
     if own is not None:
         for key in gone:
             own.pop(key, None)
         own.update(values)
-    elif isinstance(owner, list | deque):
+    elif form is not None:
+        for key in gone:
+            form.delete(owner, key)
         for key, value in values:
-            owner[key] = value
+            form.set(owner, key, value)
     else:
         for key in gone:
             delete_raw(owner, key)
@@ -145,20 +148,3 @@ def _attributes(owner: Any) -> dict[str, Any] | None:
     """All attributes of an object in one dict, if it has no others."""
     kind: Any = type(owner)
     return own_dict(owner) if not slot_names(kind) else None
-
-
-def _replace_from(owner: Any, kept: int, made: list[Any]) -> None:
-    if isinstance(owner, list):
-        owner[kept:] = made
-    else:
-        while len(owner) > kept:
-            owner.pop()
-        owner.extend(made)
-
-
-def _replace(owner: Any, contents: Any) -> None:
-    if isinstance(owner, np.ndarray):
-        owner[...] = contents
-    else:
-        owner.clear()
-        dict.update(owner, contents) if isinstance(owner, dict) else owner.update(contents)

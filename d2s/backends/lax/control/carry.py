@@ -19,6 +19,7 @@ from d2s.backends.lax.control.plan import Plan
 from d2s.backends.lax.control.trips import Hole, Last, State, Trip
 from d2s.backends.lax.forms.appended import NeedsLast
 from d2s.backends.lax.forms.dtypes import NUMBERS, Mismatch, Type, is_dynamic, type_of, varies
+from d2s.backends.lax.forms.form import WHOLE
 from d2s.backends.lax.forms.trees import (
     FILLER,
     Box,
@@ -32,7 +33,7 @@ from d2s.backends.lax.forms.trees import (
     map_leaves,
 )
 from d2s.backends.lax.graph import scopes, sites
-from d2s.backends.lax.objects.slots import WHOLE, Slot
+from d2s.backends.lax.objects.slots import Slot
 from d2s.backends.lax.regions.checks import CODE
 from d2s.backends.lax.regions.regions import Region
 from d2s.backends.lax.regions.strengthen import strengthened

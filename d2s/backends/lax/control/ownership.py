@@ -12,8 +12,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from d2s.backends.lax.forms.parts import taken_apart
 from d2s.backends.lax.trace.blame import assigned_here
-from d2s.backends.lax.trace.boxes import contents
 
 
 def solely_owned(
@@ -37,20 +37,20 @@ def _counts(state: tuple[Any, ...], n: int) -> int:
 
 
 def _inside(value: Any, found: set[int]) -> None:
-    held = contents(value)
+    held = taken_apart(value)
     if held is None:
         return
     found.add(id(value))
-    parts = held[0]
-    for key in list(parts):
-        if sys.getrefcount(parts[key]) == _usual()[1]:
-            _inside(parts[key], found)
+    parts = held.parts
+    for n in range(len(parts)):
+        if sys.getrefcount(parts[n]) == _usual()[1]:
+            _inside(parts[n], found)
 
 
 @functools.cache
 def _usual() -> tuple[int, int]:
     """How often something is referred to when only a variable, or only a list, has it."""
     variable: list[Any] = [[]]
-    held = contents(variable)
-    assert held is not None, "a list has contents"
-    return _counts((variable,), 0), sys.getrefcount(held[0][0])
+    held = taken_apart(variable)
+    assert held is not None, "a list has parts"
+    return _counts((variable,), 0), sys.getrefcount(held.parts[0])

@@ -16,10 +16,11 @@ import numpy as np
 
 from d2s.backends.lax.forms.appended import Recorder
 from d2s.backends.lax.forms.dtypes import Type, cast
+from d2s.backends.lax.forms.form import WHOLE
 from d2s.backends.lax.forms.trees import Filler, Known, Leaf, boxes_in
 from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.objects.names import name_of
-from d2s.backends.lax.objects.slots import WHOLE, Slot
+from d2s.backends.lax.objects.slots import Slot
 from d2s.backends.lax.regions.regions import Handed
 from d2s.backends.lax.trace.boxes import Taking, build
 from d2s.backends.lax.trace.snapshot import Snapshot

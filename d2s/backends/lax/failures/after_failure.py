@@ -22,10 +22,11 @@ import jax.numpy as jnp
 
 from d2s.backends.lax.arrays import aliases
 from d2s.backends.lax.forms.dtypes import cast, of_type
+from d2s.backends.lax.forms.form import WHOLE
 from d2s.backends.lax.forms.trees import Difference, Filler, Join, Joined
 from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.graph.scopes import Scope
-from d2s.backends.lax.objects.slots import WHOLE, Slot
+from d2s.backends.lax.objects.slots import Slot
 from d2s.backends.lax.trace import observers
 from d2s.backends.lax.trace.blame import difference
 from d2s.backends.lax.trace.boxes import build, known, opened

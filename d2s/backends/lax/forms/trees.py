@@ -15,7 +15,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import types
-from collections import OrderedDict, defaultdict, deque
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -23,6 +23,7 @@ import jax
 import numpy as np
 
 from d2s.backends.lax.forms.dtypes import NUMBERS, Mismatch, Type, is_dynamic, join, type_of
+from d2s.backends.lax.forms.parts import entry_name, is_sequence
 from d2s.runtime.values import Maybe, Unbound
 
 Make = Callable[[list[Any]], Any]
@@ -74,9 +75,7 @@ class Box:
         return Box(self.identity, self.kind, self.keys, parts, self.extra, self.origin)
 
     def names(self) -> list[str]:
-        if self.kind in _BY_KEY or issubclass(self.kind, list):
-            return [f"[{key!r}]" for key in self.keys]
-        return [f".{key}" for key in self.keys]
+        return [entry_name(self.kind, key) for key in self.keys]
 
 
 class StackedRows:
@@ -84,9 +83,6 @@ class StackedRows:
 
     def __init__(self, item: Any, count: int) -> None:
         self.item, self.count = item, count
-
-
-_BY_KEY = (list, dict, OrderedDict, defaultdict, deque)
 
 
 class Known(Leaf):
@@ -450,6 +446,10 @@ def _same_number(one: Any, other: Any) -> bool:
 def _same_static(one: Any, other: Any) -> bool:
     if one is other:
         return True
+    if type(one) is type(other) is tuple:
+        pairs = zip(one, other, strict=False)
+        same = len(one) == len(other)
+        return same and all(_same_static(a, b) or _same_number(a, b) for a, b in pairs)
     plain = (str, bytes, type(None), enum.Enum, range, slice, frozenset, jax.tree_util.PyTreeDef)
     if type(one) is type(other) and isinstance(one, plain):
         return bool(one == other)
@@ -491,8 +491,10 @@ def describe(value: Any) -> str:
         return text if len(text) <= 60 else text[:57] + "..."
     inner = ", ".join(describe(part) for _, part in parts[0])
     if isinstance(value, Box):
+        if value.kind is set:
+            return f"{{{', '.join(map(repr, value.extra))}}}" if value.extra else "set()"
         shown = zip(value.keys, value.parts, strict=True)
-        if value.kind not in (list, deque):
+        if not is_sequence(value.kind):
             inner = ", ".join(f"{key}={describe(part)}" for key, part in shown)
         return f"{value.kind.__name__}({inner})"
     return f"{type(value).__name__}({inner})"

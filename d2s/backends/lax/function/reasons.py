@@ -101,6 +101,12 @@ def _label(name: str, tokens: Iterator[Any], found: Labels) -> None:
 
 def _parts(node: Node) -> Iterable[str]:
     """How the parts of an object are reached, in the order of the walk (`objects/flatten.py`)."""
+    if node.has_attributes:
+        return [*_entries_of(node), ".__dict__"]
+    return _entries_of(node)
+
+
+def _entries_of(node: Node) -> Iterable[str]:
     kind, names = node.kind, node.names
     if kind in METHODS:
         return [".__self__"]

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Any
 
 import jax
 import numpy as np
 
-from d2s.backends.lax.objects.attributes import attribute_names, getattr_raw
+from d2s.backends.lax.forms.attributes import attribute_names, getattr_raw
+from d2s.backends.lax.forms.table import form_of
 from d2s.backends.lax.objects.slots import Slot, instance_slot
+
+#: values that have a copy, and do not change
+_FIXED = (frozenset, jax.Array)
 
 
 def keys_of(value: Any) -> list[Any]:
     """The keys of the slots in a mutable object: positions, keys, or names of attributes."""
-    if isinstance(value, list | deque):
-        return list(range(len(value)))
-    if isinstance(value, dict):
-        return list(value)
-    if isinstance(value, set | frozenset | np.ndarray | jax.Array):
-        return []
-    return list(attribute_names(value))
+    form = form_of(type(value))
+    if form is not None:
+        return form.keys(value) if form.has_slots else []
+    return [] if isinstance(value, _FIXED) else list(attribute_names(value))
 
 
 def slots_of(value: Any) -> list[Slot]:
@@ -29,22 +29,15 @@ def slots_of(value: Any) -> list[Slot]:
 
 
 def slot_of(value: Any, key: Any) -> Slot:
-    if isinstance(value, list | deque | dict):
-        return Slot(value, key)
-    return instance_slot(value, key)
+    return instance_slot(value, key) if form_of(type(value)) is None else Slot(value, key)
 
 
 def contents(value: Any) -> Any:
     """What is in a mutable object, as it is now."""
-    if isinstance(value, list | deque):
-        return list(value)
-    if isinstance(value, dict):
-        return dict(value)
-    if isinstance(value, set):
-        return set(value)
-    if isinstance(value, np.ndarray):
-        return value.copy()
-    if isinstance(value, jax.Array | frozenset):
+    form = form_of(type(value))
+    if form is not None:
+        return form.held(value)
+    if isinstance(value, _FIXED):
         return None
     return {name: getattr_raw(value, name) for name in attribute_names(value)}
 

@@ -13,14 +13,13 @@ gives the leaves ``[model.w, 0.5]``, the objects ``[model]`` and the key
 
 from __future__ import annotations
 
-import argparse
 import enum
 import functools
 import io
 import sys
 import types
 import weakref
-from collections import ChainMap, OrderedDict, UserDict, UserList, defaultdict, deque
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Iterator, Set
 from typing import Any
 
@@ -28,11 +27,13 @@ import jax
 import numpy as np
 
 from d2s.backends.lax.forms import widths
+from d2s.backends.lax.forms.attributes import attribute_names, getattr_raw, own_dict
 from d2s.backends.lax.forms.dtypes import fits, is_dynamic
+from d2s.backends.lax.forms.form import EMPTY
 from d2s.backends.lax.forms.origins import ARRAY as ARRAY
 from d2s.backends.lax.forms.origins import left_kind
+from d2s.backends.lax.forms.parts import ATTRIBUTES_ONLY, container_form
 from d2s.backends.lax.graph import sites
-from d2s.backends.lax.objects.attributes import attribute_names, getattr_raw
 from d2s.backends.lax.objects.keys import (
     Again,
     ChangingNumber,
@@ -47,7 +48,6 @@ from d2s.backends.lax.objects.keys import (
 from d2s.backends.lax.objects.marks import Constant, Donated, FutureArray
 from d2s.backends.lax.objects.nnx import is_mark
 from d2s.backends.lax.objects.refs import REF, RefCopy
-from d2s.backends.lax.objects.slots import EMPTY, own_dict, slot_names
 from d2s.errors import StagingError, a
 from d2s.libraries import is_d2s_class, is_library_class
 from d2s.options.specs import Spec
@@ -222,9 +222,12 @@ class Taken:
 
     def _list(self, value: Any, given: bool) -> None:
         if self._owner(value):
-            self.key.append(Node(type(value), len(value)))
+            own = _own_attributes(value)
+            self.key.append(Node(type(value), len(value), has_attributes=own is not None))
             for part in value:
                 self.take(part, given)
+            if own is not None:
+                self.take(own, False)
 
     def _deque(self, value: Any, given: bool) -> None:
         if self._owner(value):
@@ -251,15 +254,6 @@ class Taken:
             for name in names:
                 self.take(getattr_raw(value, name), False)
 
-    def _own_container(self, value: Any, given: bool) -> None:
-        """A list or dict of a class of the user; one that has attributes stays whole."""
-        if own_dict(value):
-            self._opaque(value, given)
-        elif isinstance(value, list):
-            self._list(value, given)
-        else:
-            self._dict(value, given)
-
     def _frozenset(self, value: Any, given: bool) -> None:
         if not any(is_copied(type(item)) for item in value):
             self._opaque(value, given)
@@ -278,16 +272,20 @@ class Taken:
             return
         keys = list(value)
         by_identity = any(is_copied(type(key)) for key in keys)
+        own = _own_attributes(value)
+        flag = own is not None
         if by_identity:  # the keys are objects that have copies themselves
-            self.key.append(Node(type(value), Pairs(len(keys))))
+            self.key.append(Node(type(value), Pairs(len(keys)), has_attributes=flag))
         else:
-            self.key.append(Node(type(value), keys, tuple(map(exact_key, keys))))
+            self.key.append(Node(type(value), keys, tuple(map(exact_key, keys)), flag))
         if type(value) is defaultdict:
             self.take(value.default_factory, False)
         for key, part in value.items():
             if by_identity:
                 self.take(key, False)
             self.take(part, given)
+        if own is not None:
+            self.take(own, False)
 
     def _set(self, value: Any, given: bool) -> None:
         if not self._owner(value):
@@ -392,7 +390,7 @@ def _can_be_made(kind: Any) -> bool:
     """Whether objects of a class can be made anew from their attributes alone."""
     if hasattr(kind, "__del__") or issubclass(kind, (type, enum.Enum, StaticFunction)):
         return False
-    if kind in _ATTRIBUTES_ONLY:
+    if kind in ATTRIBUTES_ONLY:
         return True
     if kind is object or kind.__module__ == "builtins" or is_d2s_class(kind):
         return False
@@ -404,22 +402,11 @@ def _can_be_made(kind: Any) -> bool:
     return not (is_library_class(kind) and root in sys.stdlib_module_names)
 
 
-#: classes of Python's own whose objects are nothing but their attributes
-_ATTRIBUTES_ONLY = (types.SimpleNamespace, argparse.Namespace, UserDict, UserList, ChainMap)
-
-
-def new_object(kind: Any) -> Any:
-    """An object of a class, without attributes; nothing of the class runs for that."""
-    return kind.__new__(kind) if kind is types.SimpleNamespace else object.__new__(kind)
-
-
 def stays_whole(value: Any) -> bool:
     """Whether something has no copy in the graph: it stays what it is, with all its parts."""
     kind: Any = type(value)
     if isinstance(value, np.ndarray):
         return not is_dynamic(value)
-    if isinstance(value, list | dict) and kind not in (list, dict) and own_dict(value):
-        return True
     return _how(kind, value) is Taken._opaque
 
 
@@ -428,11 +415,18 @@ _ITEMS = ("__getitem__", "__setitem__", "__delitem__", "__iter__", "__len__")
 
 def _is_own_container(kind: Any) -> bool:
     """Whether a class of the user is a list or dict that reads and stores items as those do."""
-    base = next((base for base in (list, dict) if issubclass(kind, base)), None)
-    if base is None or is_library_class(kind):
+    form = container_form(kind)
+    if form is None or form.base not in (list, dict):
         return False
-    own = all(getattr(kind, name) is getattr(base, name) for name in _ITEMS)
-    return own and not slot_names(kind) and not issubclass(kind, OrderedDict | defaultdict)
+    return all(getattr(kind, name) is getattr(form.base, name) for name in _ITEMS)
+
+
+def _own_attributes(value: Any) -> dict[str, Any] | None:
+    """The dict of attributes that a container has beside its items; a builtin one has none."""
+    return None if type(value) in _BUILTIN else own_dict(value)
+
+
+_BUILTIN = (list, dict, OrderedDict, defaultdict)
 
 
 def _how(kind: Any, value: Any) -> Any:
@@ -480,13 +474,13 @@ def _how(kind: Any, value: Any) -> Any:
     if not is_pytree and issubclass(kind, tuple) and not is_library_class(kind):
         return Taken._own_tuple
     if not is_pytree and _is_own_container(kind):
-        return Taken._own_container
+        return Taken._list if issubclass(kind, list) else Taken._dict
     if not is_copied(kind):
         return Taken._pytree if is_pytree else Taken._opaque
     params = getattr(kind, "__dataclass_params__", None)
     if params is not None and params.frozen:
         return Taken._pytree if is_pytree else Taken._frozen
-    if is_library_class(kind) and kind not in _ATTRIBUTES_ONLY:
+    if is_library_class(kind) and kind not in ATTRIBUTES_ONLY:
         return Taken._library
     # Numbers in a dataclass are treated as in a list, those in any other object as constants.
     return Taken._record if params is not None and not is_pytree else Taken._instance

@@ -15,17 +15,9 @@ import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from d2s.backends.lax.objects.slots import (
-    EMPTY,
-    WHOLE,
-    Answer,
-    Slot,
-    attribute_of,
-    cell_contents,
-    changed_slots,
-    is_unchanged,
-    path_to,
-)
+from d2s.backends.lax.forms.code import Answer, attribute_of, cell_contents
+from d2s.backends.lax.forms.form import EMPTY, WHOLE
+from d2s.backends.lax.objects.slots import Slot, changed_slots, is_unchanged, path_to
 
 _numbers = itertools.count()
 

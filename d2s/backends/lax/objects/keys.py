@@ -27,7 +27,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from d2s.backends.lax.objects.slots import EMPTY, copy_of_array, slot_names
+from d2s.backends.lax.forms.attributes import slot_names
+from d2s.backends.lax.forms.buffers import copy_of_array
+from d2s.backends.lax.forms.form import EMPTY
 
 
 class Token:
@@ -124,13 +126,16 @@ class Node(Token):
     """An object with parts; their tokens follow.
 
     `names` says how many parts there are and what they are called, `exact` what is compared of it.
+    A container of a class of the user's has the dict of its attributes as its last part.
     """
 
-    __slots__ = ("kind", "names")
+    __slots__ = ("has_attributes", "kind", "names")
 
-    def __init__(self, kind: Any, names: Any, exact: Any = None) -> None:
+    def __init__(
+        self, kind: Any, names: Any, exact: Any = None, has_attributes: bool = False
+    ) -> None:
         super().__init__((kind, names if exact is None else exact))
-        self.kind, self.names = kind, names
+        self.kind, self.names, self.has_attributes = kind, names, has_attributes
 
     def __repr__(self) -> str:
         size = self.names if isinstance(self.names, int) else getattr(self.names, "__len__", int)()

@@ -21,9 +21,9 @@ import jax
 
 from d2s.backends.lax.failures import failing, texts
 from d2s.backends.lax.failures.texts import Shown, Text
+from d2s.backends.lax.forms.attributes import own_dict, slot_names
 from d2s.backends.lax.forms.trees import children
 from d2s.backends.lax.graph import scopes, sites
-from d2s.backends.lax.objects.slots import own_dict, slot_names
 from d2s.backends.lax.reach.mentions import may_print
 from d2s.backends.lax.semantics.casts import has_traced
 from d2s.backends.lax.trace.questions import unknown

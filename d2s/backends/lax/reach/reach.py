@@ -25,7 +25,8 @@ import types
 from collections.abc import Iterable, Set
 from typing import Any
 
-from d2s.backends.lax.objects.slots import Elsewhere, OuterSlot
+from d2s.backends.lax.forms.elsewhere import Elsewhere
+from d2s.backends.lax.objects.slots import OuterSlot
 from d2s.backends.lax.reach.mentions import attribute_names_of, users_modules
 from d2s.backends.lax.reach.opaque import is_elsewhere
 from d2s.backends.lax.reach.walk import ATOMS, Walk, held_by, is_data, places_of

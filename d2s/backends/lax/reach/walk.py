@@ -20,16 +20,12 @@ from typing import Any, Protocol
 import jax
 import numpy as np
 
+from d2s.backends.lax.forms.attributes import own_dict, slot_names
+from d2s.backends.lax.forms.code import OF_PYTHON, cell_contents
+from d2s.backends.lax.forms.elsewhere import Elsewhere
+from d2s.backends.lax.forms.form import EMPTY
 from d2s.backends.lax.objects.flatten import stays_whole
-from d2s.backends.lax.objects.slots import (
-    EMPTY,
-    OF_PYTHON,
-    Elsewhere,
-    OuterSlot,
-    cell_contents,
-    own_dict,
-    slot_names,
-)
+from d2s.backends.lax.objects.slots import OuterSlot
 from d2s.backends.lax.reach.mentions import attribute_names_of, dotted, global_names, imported
 from d2s.backends.lax.reach.opaque import behind, is_elsewhere
 from d2s.backends.lax.reach.wrappers import is_of_jax

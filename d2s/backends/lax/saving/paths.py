@@ -175,6 +175,8 @@ class _Reader:
             own = self._own(slot)
             count = names[0] if kind is deque else names
             parts = self._parts(own, range(count))
+            if node.has_attributes:
+                self._value(own.part("__dict__"))
             if kind in (list, deque):
                 return ["list", own.holder, kind.__name__, parts]
         elif kind in (set, frozenset):
@@ -182,7 +184,10 @@ class _Reader:
             if isinstance(names, Pairs):
                 self._parts(own, range(names))
         elif issubclass(kind, dict):
-            return self._entries(kind, names, slot)
+            tree = self._entries(kind, names, slot)
+            if node.has_attributes:
+                self._value(slot.part("__dict__"))
+            return tree
         else:
             return self._record(kind, self._own(slot), names)
         return ["fixed", slot.label]

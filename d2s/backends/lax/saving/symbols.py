@@ -19,10 +19,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.errors import InconclusiveDimensionOperation
 
+from d2s.backends.lax.forms.attributes import set_raw
 from d2s.backends.lax.forms.trees import children
 from d2s.backends.lax.graph import sites
 from d2s.backends.lax.graph.sites import here
-from d2s.backends.lax.objects.attributes import set_raw
 from d2s.backends.lax.objects.marks import FutureArray
 from d2s.backends.lax.private import Phrase
 from d2s.backends.lax.saving import named_sizes

@@ -8,24 +8,15 @@
 from __future__ import annotations
 
 import types
-from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from d2s.backends.lax.forms.code import Answer, FunctionAttributes, GlobalName
+from d2s.backends.lax.forms.form import EMPTY, WHOLE
+from d2s.backends.lax.forms.table import known_form
 from d2s.backends.lax.objects.guards import FUNCTION_PARTS, Guard
 from d2s.backends.lax.objects.nnx import keep_order
-from d2s.backends.lax.objects.slots import (
-    EMPTY,
-    WHOLE,
-    Answer,
-    FunctionAttributes,
-    GlobalName,
-    Slot,
-    SlotAttributes,
-    is_unchanged,
-    restore,
-    slot_names,
-)
+from d2s.backends.lax.objects.slots import Slot, is_unchanged, restore
 
 
 class Before:
@@ -115,16 +106,9 @@ class Before:
         """Every remembered slot that holds a value now."""
         found: list[Slot] = []
         for owner, _ in self.contents:
-            if isinstance(owner, types.CellType):
-                found.append(Slot(owner, None))
-            elif isinstance(owner, list | deque):
-                found += [Slot(owner, n) for n in range(len(owner))]
-            elif isinstance(owner, dict):
-                found += [Slot(owner, key) for key in owner]
-            elif isinstance(owner, SlotAttributes):
-                kind: Any = type(owner.owner)
-                names = [n for n in slot_names(kind) if hasattr(owner.owner, n)]
-                found += [Slot(owner, n) for n in names]
+            form = known_form(type(owner))
+            if form.has_slots:
+                found += [Slot(owner, key) for key in form.keys(owner)]
         found += [Slot(space, name) for space, name, _ in self.names if name in space]
         return found
 
@@ -134,5 +118,5 @@ class Before:
 
     def whole_slots(self) -> list[Slot]:
         """Everything that can get more or fewer entries, each as a slot with the key `WHOLE`."""
-        kinds = (list, dict, deque, SlotAttributes)
-        return [Slot(owner, WHOLE) for owner, _ in self.contents if isinstance(owner, kinds)]
+        owners = [owner for owner, _ in self.contents if known_form(type(owner)).can_grow]
+        return [Slot(owner, WHOLE) for owner in owners]

@@ -19,9 +19,10 @@ import types
 from collections import deque
 from typing import Any
 
+from d2s.backends.lax.forms.form import WHOLE
 from d2s.backends.lax.forms.trees import ORDER, Difference, Leaf, describe
 from d2s.backends.lax.graph import scopes, sites
-from d2s.backends.lax.objects.slots import WHOLE, Slot
+from d2s.backends.lax.objects.slots import Slot
 from d2s.backends.lax.trace import assignments
 from d2s.backends.lax.trace.blocks import user_block
 from d2s.backends.lax.trace.changed import entry_set

@@ -17,10 +17,8 @@ from __future__ import annotations
 
 import functools
 import gc
-import sys
+import itertools
 import types
-import weakref
-from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from typing import Any
 
@@ -28,115 +26,22 @@ import jax
 import numpy as np
 
 from d2s.backends.lax.forms.appended import Recorder, columns_of, items_of
+from d2s.backends.lax.forms.form import WHOLE
+from d2s.backends.lax.forms.parts import Opened, made, taken_apart
 from d2s.backends.lax.forms.trees import Box, Known, StackedRows, children
 from d2s.backends.lax.graph import sites
-from d2s.backends.lax.objects.slots import WHOLE, Slot, own_dict, slot_names
+from d2s.backends.lax.objects.slots import Slot
 from d2s.backends.lax.trace.snapshot import Snapshot
 from d2s.errors import StagingError
-from d2s.libraries import is_library_file
 from d2s.runtime.values import Unbound
 
 #: what slots hold after a region, by the identity of the slot: only those that it changed
-View = dict[tuple[int, Any], tuple[Slot, Any]]
-_DICTS = (dict, OrderedDict, defaultdict)
-#: the flag of classes that a class statement made, and not C (`Py_TPFLAGS_HEAPTYPE`)
-_HEAP_TYPE = 1 << 9
+View = dict[tuple[Any, Any], tuple[Slot, Any]]
 #: values that hold nothing of a region's, or that are looked at by other means
 _SKIPPED = (
     *(type, types.ModuleType, types.CodeType, jax.Array, np.ndarray, str, bytes),
     *(int, float, complex, jax.tree_util.PyTreeDef, Unbound),
 )
-
-
-def contents(value: Any) -> tuple[dict[Any, Any], Any] | None:
-    """The parts of a list, dict or object by key, and what else it has; None for other values."""
-    held = _holders(value)
-    if held is None:
-        return None
-    extra = getattr(value, "maxlen", None) if type(value) is deque else None
-    if type(value) is defaultdict:
-        extra = value.default_factory
-    return {key: part for _, parts in held for key, part in parts.items()}, extra
-
-
-def _holders(value: Any) -> list[tuple[int, dict[Any, Any]]] | None:
-    """The parts of a list, dict or object, by the identity of what holds them.
-
-    The identities are those of `Slot.identity`: of the dict that holds the attributes, or of the
-    object itself where they are in `__slots__`.
-    """
-    kind: Any = type(value)
-    if kind is list or kind is deque:
-        return [(id(value), dict(enumerate(value)))]
-    if kind in _DICTS:
-        return [(id(value), dict(value))]
-    if not _is_plain(kind) or not _is_leaf(kind, value):
-        return None
-    found: list[tuple[int, dict[Any, Any]]] = []
-    attributes = own_dict(value)
-    if attributes is not None:
-        found.append((id(attributes), dict(attributes)))
-    names = slot_names(kind)
-    if names:
-        found.append((id(value), {n: getattr(value, n) for n in names if hasattr(value, n)}))
-    return found
-
-
-@functools.cache
-def _is_plain(kind: Any) -> bool:
-    """Whether objects of a class are their attributes and nothing else.
-
-    A class whose module has no file was made by the program itself and counts as the user's.
-    """
-    if kind is types.SimpleNamespace:
-        return True
-    params = getattr(kind, "__dataclass_params__", None)
-    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
-    own = kind.__module__ not in sys.builtin_module_names and not is_library_file(file or "<none>")
-    if not own and params is None:
-        return False
-    if any(not base.__flags__ & _HEAP_TYPE for base in kind.__mro__[:-1]):
-        return False
-    if (params is not None and params.frozen) or hasattr(kind, "__del__"):
-        return False
-    try:
-        object.__new__(kind)
-    except TypeError:
-        return False  # something of C's is in it
-    return True
-
-
-_LEAVES: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
-
-
-def _is_leaf(kind: type, value: Any) -> bool:
-    """Whether JAX has no way of its own to take objects of a class apart."""
-    found = _LEAVES.get(kind)
-    if found is None:
-        found = _LEAVES[kind] = bool(jax.tree_util.all_leaves([value]))
-    return found
-
-
-def made(box: Box, parts: list[Any]) -> Any:
-    """The list, dict or object with these parts."""
-    kind: Any = box.kind
-    if kind is list:
-        return parts
-    if kind is deque:
-        return deque(parts, box.extra)
-    pairs = zip(box.keys, parts, strict=True)
-    if kind is defaultdict:
-        return defaultdict(box.extra, pairs)
-    if kind in _DICTS:
-        return kind(pairs)
-    value = kind.__new__(kind) if kind is types.SimpleNamespace else object.__new__(kind)
-    slots = slot_names(kind)
-    for name, part in pairs:
-        if name in slots:
-            object.__setattr__(value, name, part)
-        else:
-            value.__dict__[name] = part
-    return value
 
 
 def build(tree: Any, put: Callable[[Any], Any], memo: dict[Any, Any]) -> Any:
@@ -152,7 +57,7 @@ def build(tree: Any, put: Callable[[Any], Any], memo: dict[Any, Any]) -> Any:
         return put(tree)
     new = [build(part, put, memo) for _, part in parts[0]]
     if isinstance(tree, Box):
-        memo[tree.identity] = made(tree, new)
+        memo[tree.identity] = made(tree.kind, tree.keys, new, tree.extra)
         return memo[tree.identity]
     if all(a is b for a, (_, b) in zip(new, parts[0], strict=True)):
         return tree
@@ -195,11 +100,11 @@ class Taking:
             return self._out(value)
         if isinstance(value, Recorder):
             return Known(value.owner, None)
-        held = contents(value)
+        held = taken_apart(value)
         if held is not None:
             if self._snapshot is not None and self._snapshot.knew(value):
                 return known(value, self.view)
-            return self._box(value, *held, compact)
+            return self._box(value, held, compact)
         parts = children(value)
         if parts is not None:
             new = [self(part, compact) for _, part in parts[0]]
@@ -208,7 +113,7 @@ class Taking:
         self._statics.append(value)
         return self._out(value)
 
-    def _box(self, value: Any, parts: dict[Any, Any], extra: Any, compact: bool) -> Any:
+    def _box(self, value: Any, held: Opened, compact: bool) -> Any:
         if id(value) in self._made:
             box = self._made[id(value)]
             if box is None:
@@ -222,12 +127,13 @@ class Taking:
             return box
         item = columns_of(value) if compact and type(value) is list else None
         if item is not None:
-            return StackedRows(self(item, compact), len(parts))
+            return StackedRows(self(item, compact), len(held.parts))
         self._made[id(value)] = None
         self._seen.append(value)
-        inner = [self(part, compact) for part in parts.values()]
+        self._statics.append(held.extra)
+        inner = [self(part, compact) for part in held.parts]
         origin = value if self._snapshot is None else self.copies.get(id(value))
-        box = Box(id(value), type(value), list(parts), inner, extra, origin)
+        box = Box(id(value), type(value), held.keys, inner, held.extra, origin)
         self._made[id(value)] = box
         return box
 
@@ -274,7 +180,7 @@ def known(value: Any, view: View) -> Any:
     """A value from before a region as it is after it; `view` has the slots that changed."""
     if isinstance(value, jax.core.Tracer):
         return value
-    if contents(value) is not None:
+    if taken_apart(value) is not None:
         return Known(value, functools.partial(_expand, value, view))
     parts = children(value)
     if parts is None:
@@ -284,15 +190,26 @@ def known(value: Any, view: View) -> Any:
 
 
 def _expand(value: Any, view: View) -> Box:
-    held = contents(value)
-    assert held is not None, "only what has contents is known"
-    now: dict[Any, Any] = {}
-    for owner, parts in _holders(value) or ():
-        now |= changed(owner, parts, view)
-    return Box(id(value), type(value), list(now), list(now.values()), held[1])
+    held = taken_apart(value)
+    assert held is not None, "only what has parts is known"
+    keys: list[Any] = []
+    parts: list[Any] = []
+    for owner, group in itertools.groupby(
+        zip(held.holders, held.keys, held.parts, strict=True), _first
+    ):
+        now = changed(owner, {key: part for _, key, part in group}, view)
+        keys += now
+        parts += now.values()
+    whole = view.get((id(value), WHOLE))
+    extra = whole[1].extra if whole is not None and isinstance(value, set) else held.extra
+    return Box(id(value), type(value), keys, parts, extra)
 
 
-def changed(owner: int, parts: dict[Any, Any], view: View) -> dict[Any, Any]:
+def _first(pair: tuple[Any, ...]) -> Any:
+    return pair[0]
+
+
+def changed(owner: int | None, parts: dict[Any, Any], view: View) -> dict[Any, Any]:
     """What a list or dict holds after a region; `parts` is what it held before."""
     whole = view.get((owner, WHOLE))
     if whole is not None:
@@ -310,6 +227,7 @@ def content(slot: Slot, view: View) -> Any:
     now = slot.get()
     if slot.key is not WHOLE:
         return known(now, view)
-    parts = now if isinstance(now, dict) else dict(enumerate(now))
-    after = changed(slot.identity[0], parts, view)
-    return Box(object(), type(now), list(after), list(after.values()))
+    held = taken_apart(now)
+    assert held is not None, "what can grow is a container"
+    after = changed(slot.identity[0], dict(zip(held.keys, held.parts, strict=True)), view)
+    return Box(object(), type(now), list(after), list(after.values()), held.extra)

@@ -11,15 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from d2s.backends.lax.forms.trees import Box, Difference
-from d2s.backends.lax.graph import sites
-from d2s.backends.lax.objects.slots import (
-    EMPTY,
+from d2s.backends.lax.forms.code import (
     FunctionAttributes,
     GlobalName,
+    SlotAttributes,
     cell_contents,
-    class_attributes,
 )
+from d2s.backends.lax.forms.form import EMPTY
+from d2s.backends.lax.forms.table import known_form
+from d2s.backends.lax.forms.trees import Box, Difference
+from d2s.backends.lax.graph import sites
 from d2s.backends.lax.reach.mentions import codes_inside
 from d2s.backends.lax.trace import assignments
 from d2s.backends.lax.trace.blocks import user_block
@@ -63,8 +64,8 @@ def changed_names(owner: Any, before: Any) -> list[Any]:
         return [owner.name]
     if isinstance(owner, np.ndarray):
         return [*LAYOUT]
-    now = class_attributes(owner) if isinstance(owner, type) else owner
-    now = now.items if isinstance(now, FunctionAttributes) else now
+    kinds = type | FunctionAttributes | SlotAttributes
+    now = known_form(type(owner)).held(owner) if isinstance(owner, kinds) else owner
     if not isinstance(now, dict) or not isinstance(before, dict):
         return []
     return [n for n in {**before, **now} if before.get(n, EMPTY) is not now.get(n, EMPTY)]

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from d2s.backends.lax.objects.slots import WHOLE, GlobalName, Slot, cell_contents, path_to
+from d2s.backends.lax.forms.code import GlobalName, cell_contents
+from d2s.backends.lax.forms.form import WHOLE
+from d2s.backends.lax.objects.slots import Slot, path_to
 from d2s.backends.lax.trace.before import Before
 
 

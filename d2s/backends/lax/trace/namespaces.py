@@ -14,8 +14,9 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from d2s.backends.lax.forms.form import EMPTY
 from d2s.backends.lax.graph import scopes, sites
-from d2s.backends.lax.objects.slots import EMPTY, Slot
+from d2s.backends.lax.objects.slots import Slot
 from d2s.backends.lax.reach.mentions import attribute_names_of, codes_inside
 from d2s.backends.lax.reach.reach import Restart
 from d2s.conversion import is_made_code, is_made_inside

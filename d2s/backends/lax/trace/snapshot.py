@@ -30,9 +30,11 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from d2s.backends.lax.forms.code import FunctionAttributes
+from d2s.backends.lax.forms.form import WHOLE
 from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.objects.guards import Guard
-from d2s.backends.lax.objects.slots import WHOLE, FunctionAttributes, Slot, changed_slots
+from d2s.backends.lax.objects.slots import Slot, changed_slots
 from d2s.backends.lax.reach.mentions import codes_inside
 from d2s.backends.lax.trace.before import Before
 from d2s.backends.lax.trace.labels import Labels

@@ -7,39 +7,34 @@ list `total` it remembers the items, and leads to each of them. `Snapshot` follo
 
 from __future__ import annotations
 
-import array
 import functools
 import sys
 import types
-from collections import deque
 from typing import Any, Protocol
 
 import jax
-import numpy as np
 
 from d2s.backends.lax.forms.appended import Recorder
-from d2s.backends.lax.graph import scopes
-from d2s.backends.lax.objects.nnx import unordered
-from d2s.backends.lax.objects.slots import (
-    EMPTY,
-    Buffer,
-    Elsewhere,
+from d2s.backends.lax.forms.attributes import own_dict, slot_names
+from d2s.backends.lax.forms.buffers import Buffer
+from d2s.backends.lax.forms.code import (
     FunctionAttributes,
-    Slot,
     SlotAttributes,
     cell_contents,
-    class_attributes,
-    copy_of_array,
-    own_dict,
-    slot_names,
 )
+from d2s.backends.lax.forms.elsewhere import Elsewhere
+from d2s.backends.lax.forms.form import EMPTY
+from d2s.backends.lax.forms.table import form_of, known_form
+from d2s.backends.lax.graph import scopes
+from d2s.backends.lax.objects.nnx import unordered
+from d2s.backends.lax.objects.slots import Slot
 from d2s.backends.lax.reach.mentions import attribute_names_of, global_names, users_modules
 from d2s.backends.lax.reach.opaque import behind
 from d2s.backends.lax.reach.walk import users_functions
 from d2s.backends.lax.trace.before import Before
 from d2s.backends.lax.trace.labels import Labels
 from d2s.backends.lax.trace.modules_read import ModulesRead
-from d2s.conversion import MARKS, is_made_by_d2s, is_written, runtime_cell
+from d2s.conversion import is_made_by_d2s, is_written, runtime_cell
 from d2s.libraries import is_d2s_class, is_d2s_function, is_library_class, is_library_file
 from d2s.runtime.values import Maybe
 from d2s.static import StaticFunction
@@ -154,14 +149,13 @@ class Visitor:
         self._before.remember_function(function)
         attributes = FunctionAttributes(function)
         self._labels.note(attributes, f"an attribute of the function {function.__name__}")
-        own = {n: v for n, v in function.__dict__.items() if n not in MARKS}
-        self._before.remember(attributes, own)
+        self._before.remember(attributes, known_form(FunctionAttributes).held(attributes))
 
     def _class(self, kind: type) -> list[Any]:
         """The attributes of the user's classes; libraries may change their own as they like."""
         if is_library_class(kind):
             return []
-        held = class_attributes(kind)
+        held = known_form(type).held(kind)
         self._labels.note(kind, f"an attribute of the class {kind.__name__}")
         self._before.remember(kind, held)
         return [*held.values()]
@@ -175,25 +169,15 @@ class Visitor:
             return self._cell(value)
         if isinstance(value, _OF_JAX) or type(value) is jax.Ref:
             return []
-        if isinstance(value, np.ndarray):
-            if value.flags.writeable or value.base is not None:
-                self._before.remember(value, copy_of_array(value))
-            return list(value.flat) if value.dtype == object else []
-        if isinstance(value, bytearray | array.array):
-            self._before.remember(value, value[:])
-            return []
-        if isinstance(value, list | deque):
-            self._before.remember(value, list(value))
-            return [*value, *self._attributes_beside(value)]
-        if isinstance(value, set):
-            self._before.remember(value, set(value))
-            return [*value, *self._attributes_beside(value)]
         if value is sys.modules:
             return list(users_modules()) if self._outside else []
-        if isinstance(value, dict) and not is_d2s_class(type(value)):
-            self._before.remember(value, dict(value))
-            return [*value.values(), *self._attributes_beside(value)]
-        return None
+        form = form_of(type(value))
+        if form is None or is_d2s_class(type(value)):
+            return None
+        held = form.held(value)
+        if form.can_change(value):
+            self._before.remember(value, held)
+        return [*form.reached(held), *self._attributes_beside(value)]
 
     def _cell(self, cell: types.CellType) -> list[Any]:
         if cell is runtime_cell():
@@ -258,13 +242,12 @@ class Visitor:
         buffer = Buffer.of(value) if self._outside else None
         if buffer is not None:
             self._labels.note(buffer, f"a {kind.__name__}")
-            self._before.remember(buffer, buffer.contents())
+            self._before.remember(buffer, known_form(Buffer).held(buffer))
         return reached
 
     def _attributes_in_slots(self, value: Any) -> list[Any]:
-        kind: Any = type(value)
-        held = {name: getattr(value, name, EMPTY) for name in slot_names(kind)}
         owner = SlotAttributes(value)
+        held = known_form(SlotAttributes).held(owner)
         self._labels.note_attributes(owner, value)
         self._before.remember(owner, held)
         return [*held.values()]

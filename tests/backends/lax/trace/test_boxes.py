@@ -188,7 +188,7 @@ def holds_a_value(x):
         (one_side, jnp.float32(1), "D2S074", ["the object `o`", "late=1.0", "o.late = 1.0"]),
         (entry_of_two_kinds, jnp.float32(1), "D2S010", ["`d['k']`", "the structures differ"]),
         (other_order, jnp.float32(1), "D2S074", ["the dict `d`", "another order"]),
-        (set_in_a_branch, jnp.float32(1), "D2S024", ["`o.n['seen']`", '.add("pos")']),
+        (set_in_a_branch, jnp.float32(1), "D2S074", ["`o.n['seen']`", '.add("pos")']),
         (holds_a_value, jnp.float32(1), "D2S013", ["partial", "holds a run-time value"]),
     ],
 )
