@@ -8,6 +8,7 @@ from d2s.api import exclude as exclude
 from d2s.api import explain as explain
 from d2s.api import generated as generated
 from d2s.api import include as include
+from d2s.api import register_form as register_form
 from d2s.api import set_cache as set_cache
 from d2s.api import to_code as to_code
 from d2s.api import to_static as to_static

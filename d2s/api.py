@@ -206,3 +206,24 @@ def set_cache(folder: Any) -> None:
     from d2s.backends.lax.function import cache
 
     cache.keep_in(folder)
+
+
+@boundary
+def register_form(
+    kind: type,
+    open: Callable[[Any], tuple[Any, Any]],
+    make: Callable[[Any, Any], Any],
+) -> None:
+    """Say how objects of a class are taken apart, so that they can be part of a graph.
+
+    Lists, dicts, dataclasses and objects of plain classes need none of this. `open` gives the parts
+    that may be values of the graph, as a dict or a list, and a hashable rest that is the same
+    whenever the graph is; `make` takes both and gives an object again::
+
+        d2s.register_form(Grid, lambda g: ({"cells": g.cells}, g.shape), lambda p, s: Grid(s, **p))
+    """
+    from d2s.backends.lax.forms import registered
+
+    if not isinstance(kind, type):
+        raise TypeError(f"register_form is given {kind!r}, which is no class")
+    registered.register_form(kind, registered.UserForm(open, make))

@@ -14,6 +14,8 @@ from __future__ import annotations
 import base64
 import builtins
 import collections
+import decimal
+import fractions
 import functools
 import types
 from collections.abc import Callable, Mapping
@@ -115,6 +117,8 @@ _DESCRIBED: dict[type, Callable[[Any], Json]] = {
     float: lambda v: ["float", v.hex()],
     complex: lambda v: ["complex", v.real.hex(), v.imag.hex()],
     bytes: lambda v: ["bytes", base64.b64encode(v).decode()],
+    fractions.Fraction: lambda v: ["fraction", v.numerator, v.denominator],
+    decimal.Decimal: lambda v: ["decimal", str(v)],
     range: lambda v: ["range", v.start, v.stop, v.step],
     type(Ellipsis): lambda v: ["ellipsis"],
 }
@@ -219,6 +223,8 @@ _MADE: dict[str, Callable[..., Any]] = {
     "float": float.fromhex,
     "complex": lambda real, imag: complex(float.fromhex(real), float.fromhex(imag)),
     "bytes": lambda text: base64.b64decode(text, validate=True),
+    "fraction": lambda over, under: fractions.Fraction(int(over), int(under)),
+    "decimal": lambda text: decimal.Decimal(str(text)),
     "range": range,
     "ellipsis": lambda: ...,
 }

@@ -21,6 +21,8 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
+import d2s
+
 
 class Kind(NamedTuple):
     """A kind of value."""
@@ -389,6 +391,41 @@ class _Namespace:
         return types.SimpleNamespace(w=x, n=2)
 
     read, change = _read_w, _set_w
+
+
+class Grid:
+    """A class that says itself how it is taken apart: it cannot be made from its attributes."""
+
+    __slots__ = ("_cells", "_name")
+
+    def __init__(self, name, cells):
+        self._name, self._cells = name, cells
+
+    def __del__(self):
+        """Only classes without this are taken apart by themselves."""
+
+    def total(self):
+        return self._cells[0] + self._cells[1]
+
+    def moved(self, x):
+        return Grid(self._name, [self._cells[0] + x, self._cells[1]])
+
+
+d2s.register_form(
+    Grid, lambda grid: (grid._cells, grid._name), lambda cells, name: Grid(name, cells)
+)
+
+
+@kind("a class with `d2s.register_form`")
+class _Grid:
+    def make(x):
+        return Grid("g", [x, 2])
+
+    def read(value):
+        return value.total()
+
+    def change(value, x):
+        return value.moved(x)
 
 
 class Net(nnx.Module):

@@ -217,15 +217,14 @@ def verdict(kind: Kind, name: str) -> str:
     return "yes"
 
 
-def rows() -> dict[str, dict[str, str]]:
-    return {kind.name: {name: verdict(kind, name) for name in USES} for kind in KINDS}
+def row(kind: Kind) -> str:
+    """The line of a kind in the table."""
+    return f"| {kind.name} | " + " | ".join(verdict(kind, name) for name in USES) + " |"
 
 
 def page() -> str:
-    lines = [HEAD, "| kind | " + " | ".join(USES) + " |", "|---|" + "---|" * len(USES)]
-    for name, cells in rows().items():
-        lines.append(f"| {name} | " + " | ".join(cells.values()) + " |")
-    return "\n".join(lines) + "\n"
+    head = ["| kind | " + " | ".join(USES) + " |", "|---|" + "---|" * len(USES)]
+    return "\n".join([HEAD, *head, *map(row, KINDS)]) + "\n"
 
 
 if __name__ == "__main__":

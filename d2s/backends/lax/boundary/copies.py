@@ -25,12 +25,12 @@ import numpy as np
 from d2s.backends.lax.boundary.copy_maker import CopyMaker
 from d2s.backends.lax.boundary.surroundings import Surroundings
 from d2s.backends.lax.forms.dtypes import NUMBERS
+from d2s.backends.lax.forms.exact import layout
 from d2s.backends.lax.forms.form import EMPTY
 from d2s.backends.lax.forms.trees import map_leaves
 from d2s.backends.lax.graph import sites
 from d2s.backends.lax.graph.scopes import Scope, current_graphs
 from d2s.backends.lax.objects.contents import contents, keys_of, same_contents, slot_of, slots_of
-from d2s.backends.lax.objects.keys import layout
 from d2s.backends.lax.objects.nnx import keep_order, unordered
 from d2s.backends.lax.objects.slots import OuterSlot, Slot
 from d2s.backends.lax.private import behind, trace_of

@@ -14,6 +14,7 @@ in a call. An object that the walk met again is one token with that number.
 from __future__ import annotations
 
 import functools
+import types
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Iterator
 from typing import Any
@@ -26,17 +27,11 @@ from d2s.backends.lax.forms import origins
 from d2s.backends.lax.forms.attributes import set_raw
 from d2s.backends.lax.forms.buffers import copy_of_array
 from d2s.backends.lax.forms.dtypes import NUMBERS
+from d2s.backends.lax.forms.exact import Contents
 from d2s.backends.lax.forms.parts import new_object
+from d2s.backends.lax.forms.registered import Layout
 from d2s.backends.lax.graph import sites
-from d2s.backends.lax.objects.keys import (
-    Again,
-    ChangingNumber,
-    Contents,
-    Itself,
-    Node,
-    Pairs,
-    Static,
-)
+from d2s.backends.lax.objects.keys import Again, ChangingNumber, Itself, Node, Pairs, Static
 from d2s.backends.lax.objects.nnx import is_mark
 from d2s.errors import StagingError
 from d2s.static import METHODS, StaticFunction, method
@@ -110,6 +105,8 @@ class CopyMaker:
             return method(names, self._parts(1)[0])
         if kind is slice:
             return slice(*self._parts(3))
+        if kind is types.MappingProxyType:
+            return types.MappingProxyType(self._parts(1)[0])
         if kind is functools.partial:
             function, args, keywords = self._parts(3)
             made: Any = functools.partial(function)
@@ -124,11 +121,13 @@ class CopyMaker:
             return kind(*self._parts(names))
         if issubclass(kind, tuple | frozenset):
             return self._make_fixed(kind, names)
-        if isinstance(names, jax.tree_util.PyTreeDef):
+        if isinstance(names, jax.tree_util.PyTreeDef | Layout):
             number = self._keep(None)
             parts = self._parts(names.num_leaves)
-            self.made[number] = jax.tree_util.tree_unflatten(names, parts)
-            return self.made[number]
+            is_users = isinstance(names, Layout)
+            made = names.made(parts) if is_users else jax.tree_util.tree_unflatten(names, parts)
+            self.made[number] = made
+            return made
         copy = self._make_mutable(kind, names)
         if node.has_attributes:
             object.__setattr__(copy, "__dict__", self._parts(1)[0])
@@ -142,6 +141,8 @@ class CopyMaker:
         elif kind is deque:
             copy = self.made[self._keep(deque(maxlen=names[1]))]
             copy.extend(self._parts(names[0]))
+        elif kind is bytearray:
+            copy = self.made[self._keep(bytearray(names))]
         elif kind is set:
             copy = self.made[self._keep(set())]
             copy.update(self._parts(names) if isinstance(names, Pairs) else names)

@@ -24,6 +24,7 @@ A runner asks the guards as well and calls the graph with the leaves, all in one
 from __future__ import annotations
 
 import functools
+import types
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -33,15 +34,17 @@ import numpy as np
 
 from d2s.backends.lax.forms.attributes import slot_names
 from d2s.backends.lax.forms.dtypes import fits
+from d2s.backends.lax.forms.exact import Contents
 from d2s.backends.lax.forms.form import EMPTY
 from d2s.backends.lax.forms.origins import LEFT, left_kind
+from d2s.backends.lax.forms.registered import Layout
+from d2s.backends.lax.forms.trees import behind_proxy
 from d2s.backends.lax.forms.widths import SMALL, narrowed
 from d2s.backends.lax.objects.flatten import ARRAY
 from d2s.backends.lax.objects.guards import Guard
 from d2s.backends.lax.objects.keys import (
     Again,
     ChangingNumber,
-    Contents,
     Itself,
     Node,
     Number,
@@ -62,6 +65,8 @@ Read = Callable[[tuple[Any, ...]], Found | None]
 #: for a key of more tokens the code would take longer to compile than it saves
 _LONG = 5000
 _NUMBERS = (int, float, complex)
+#: what lies between an argument and the numbers in it that are leaves
+_CONTAINERS = (list, tuple, dict, deque, types.MappingProxyType)
 
 
 #: what a runner gives for a call that has another key
@@ -217,7 +222,7 @@ class _Writer:
                 self._unless(f"are_unchanged({self._constant(states(token.holders))})")
         elif kind is Node:
             given = self._given
-            self._given = given and issubclass(token.kind, list | tuple | dict | deque)
+            self._given = given and issubclass(token.kind, _CONTAINERS)
             self._node(name, token)
             self._given = given
         elif token in _NUMBERS:
@@ -261,7 +266,11 @@ class _Writer:
                 self._part(f"{name}.{part}")
         elif isinstance(names, jax.tree_util.PyTreeDef):
             self._pytree(name, names)
-        elif kind is frozenset or (issubclass(kind, tuple) and not isinstance(names, int)):
+        elif (
+            isinstance(names, Layout)
+            or kind is frozenset
+            or (issubclass(kind, tuple) and not isinstance(names, int))
+        ):
             raise _NotWorthIt
         elif issubclass(kind, tuple | list):
             if issubclass(kind, list):
@@ -279,6 +288,11 @@ class _Writer:
         elif kind is set:
             self._owner(name)
             self._keys(name, names)
+        elif kind is bytearray:
+            self._owner(name)
+            self._unless(f"{name} == {self._constant(names)}")
+        elif kind is types.MappingProxyType:
+            self._part(f"{self._constant(behind_proxy)}({name})")
         elif issubclass(kind, dict):
             self._owner(name)
             self._entries(name, kind, names)

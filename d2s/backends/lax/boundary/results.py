@@ -16,7 +16,6 @@ and the one `Write` stores `call.outs[1]` in the attribute `n` of `call.owners[0
 
 from __future__ import annotations
 
-import enum
 import functools
 import types
 from typing import Any
@@ -32,9 +31,11 @@ from d2s.backends.lax.failures.after_failure import at_failure
 from d2s.backends.lax.failures.texts import Text
 from d2s.backends.lax.forms.attributes import attribute_names, getattr_raw, own_dict, set_raw
 from d2s.backends.lax.forms.dtypes import NUMBERS, is_dynamic, is_symbolic
+from d2s.backends.lax.forms.exact import VALUES
 from d2s.backends.lax.forms.form import EMPTY
 from d2s.backends.lax.forms.origins import ARRAY, kind_of, left
 from d2s.backends.lax.forms.parts import container_form, is_sequence, new_object
+from d2s.backends.lax.forms.registered import STRUCTURES
 from d2s.backends.lax.forms.table import known_form
 from d2s.backends.lax.forms.trees import children, leaves
 from d2s.backends.lax.forms.widths import narrowed
@@ -201,7 +202,10 @@ class Results:
                 object.__setattr__(made, "__dict__", attributes(call))
 
         # what a set has besides entries are its items, and those are made for each call
-        return functools.partial(form.bare, kind, form.extra(value) if form.has_slots else ()), fill
+        extra = () if isinstance(value, set) else form.extra(value)
+        if isinstance(value, bytearray):
+            return functools.partial(form.bare, kind, extra), lambda call, made: None
+        return functools.partial(form.bare, kind, extra), fill
 
     def _attributes(self, value: Any) -> Any:
         kind = type(value)
@@ -386,6 +390,6 @@ def _is_same_on_every_call(value: Any) -> bool:
     if isinstance(value, types.FunctionType):
         captured = [cell.cell_contents for cell in value.__closure__ or ()]
         return all(isinstance(held, types.ModuleType) for held in captured)
-    plain = (str, bytes, enum.Enum, type, types.ModuleType, range, slice, frozenset, np.dtype)
+    plain = (*VALUES, *STRUCTURES, type, types.ModuleType)
     builtin = isinstance(value, types.BuiltinFunctionType) and value.__self__ is None
     return value is None or type(value) in NUMBERS or isinstance(value, plain) or builtin

@@ -24,7 +24,8 @@ from d2s.backends.lax.control.trips import Hole, State
 from d2s.backends.lax.failures import failing
 from d2s.backends.lax.forms.appended import items_of
 from d2s.backends.lax.forms.dtypes import is_symbolic, of_type, own_text, type_of, varies, varying
-from d2s.backends.lax.forms.trees import Filler, Joined, Out, StackedRows, leaves
+from d2s.backends.lax.forms.join import Joined
+from d2s.backends.lax.forms.trees import Filler, Out, StackedRows, leaves
 from d2s.backends.lax.graph import sites
 from d2s.backends.lax.regions.checks import CODE
 from d2s.backends.lax.regions.regions import Region, failures, leaf_value, running

@@ -8,7 +8,8 @@ from typing import Any
 from d2s.backends.lax.arrays import aliases
 from d2s.backends.lax.control.trips import Hole
 from d2s.backends.lax.forms.dtypes import is_dynamic, type_of
-from d2s.backends.lax.forms.trees import Filler, Joined, Known, Out, children
+from d2s.backends.lax.forms.join import Joined
+from d2s.backends.lax.forms.trees import Filler, Known, Out, children
 from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.objects.slots import Slot
 from d2s.backends.lax.trace.blame import CONDITION, POSITION, target_names

@@ -16,7 +16,8 @@ from d2s.backends.lax.arrays import aliases
 from d2s.backends.lax.arrays.carried_aliases import CarriedAliases
 from d2s.backends.lax.arrays.may_alias import bases, link
 from d2s.backends.lax.control.trips import Hole
-from d2s.backends.lax.forms.trees import Filler, Joined, Out, leaves
+from d2s.backends.lax.forms.join import Joined
+from d2s.backends.lax.forms.trees import Filler, Out, leaves
 from d2s.backends.lax.objects.slots import Slot
 from d2s.backends.lax.regions.regions import Region, leaf_value
 

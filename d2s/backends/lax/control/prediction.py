@@ -20,7 +20,8 @@ from d2s.backends.lax.control.trips import Hole, State, given
 from d2s.backends.lax.control.unrolled import as_tuple
 from d2s.backends.lax.failures.whose import is_internal
 from d2s.backends.lax.forms.dtypes import NUMBERS, type_of
-from d2s.backends.lax.forms.trees import Box, Difference, Filler, Out, children, leaves, map_leaves
+from d2s.backends.lax.forms.join import Difference
+from d2s.backends.lax.forms.trees import Box, Filler, Out, children, leaves, map_leaves
 from d2s.backends.lax.graph import scopes
 from d2s.backends.lax.regions.regions import Region, is_traced
 from d2s.backends.lax.regions.trace import trace

@@ -27,7 +27,8 @@ from d2s.backends.lax.control.plan import Plan
 from d2s.backends.lax.control.trips import Hole, State
 from d2s.backends.lax.failures.whose import is_internal
 from d2s.backends.lax.forms.dtypes import NUMBERS, Type
-from d2s.backends.lax.forms.trees import Filler, Joined, Out, leaves
+from d2s.backends.lax.forms.join import Joined
+from d2s.backends.lax.forms.trees import Filler, Out, leaves
 from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.jaxprs.proof import NotRolled, Range, follow
 from d2s.backends.lax.regions.regions import Region, failures, is_traced

@@ -23,7 +23,8 @@ import jax.numpy as jnp
 from d2s.backends.lax.arrays import aliases
 from d2s.backends.lax.forms.dtypes import cast, of_type
 from d2s.backends.lax.forms.form import WHOLE
-from d2s.backends.lax.forms.trees import Difference, Filler, Join, Joined
+from d2s.backends.lax.forms.join import Difference, Join, Joined
+from d2s.backends.lax.forms.trees import Filler
 from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.graph.scopes import Scope
 from d2s.backends.lax.objects.slots import Slot

@@ -23,6 +23,7 @@ import numpy as np
 from d2s.backends.lax.arrays import aliases
 from d2s.backends.lax.forms import origins
 from d2s.backends.lax.forms.dtypes import cast, is_symbolic, type_of
+from d2s.backends.lax.forms.registered import STRUCTURES
 from d2s.backends.lax.forms.trees import InParts, Leaf, children, leaves, map_leaves
 from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.trace.questions import guarded, is_asked_by_us, unknown
@@ -205,7 +206,7 @@ def _copied(value: Any) -> Any:
 
 
 _NUMBERS = (bool, int, float, complex, np.generic, jax.Array)
-_FIXED: tuple[Any, ...] = (*_NUMBERS, str, bytes, type, jax.tree_util.PyTreeDef)
+_FIXED: tuple[Any, ...] = (*_NUMBERS, str, bytes, type, *STRUCTURES)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from d2s.backends.lax.forms.form import Form, register
+from d2s.backends.lax.forms.form import WHOLE, Form, register
 
 
 class _Bytes(Form):
@@ -22,21 +22,36 @@ class _Bytes(Form):
     def has(self, owner: Any, key: Any) -> bool:
         return False
 
-    def changed(self, owner: Any, held: Any) -> None:
+    def changed(self, owner: Any, held: Any) -> list[Any] | None:
         return None
 
 
 class _ByteArray(_Bytes):
     base = bytearray
+    can_grow = is_container = True
 
-    def held(self, owner: Any) -> bytes:
-        return bytes(owner)
+    def held(self, owner: Any) -> bytearray:
+        return bytearray(owner)
 
-    def is_same(self, owner: Any, held: bytes) -> bool:
+    def is_same(self, owner: Any, held: bytearray) -> bool:
         return bool(bytearray.__eq__(owner, held))
 
-    def restore(self, owner: Any, held: bytes) -> None:
+    def restore(self, owner: Any, held: Any) -> None:
         bytearray.__setitem__(owner, slice(None), held)
+
+    def changed(self, owner: Any, held: bytearray) -> list[Any]:
+        return [] if self.is_same(owner, held) else [WHOLE]
+
+    def extra(self, owner: Any) -> Any:
+        return bytes(owner)
+
+    def bare(self, kind: Any, extra: Any) -> Any:
+        made = bytearray.__new__(kind)
+        bytearray.extend(made, extra)
+        return made
+
+    def fill(self, owner: Any, held: Any) -> None:
+        """Nothing: the bytes are there already."""
 
 
 class _ArrayOfNumbers(_Bytes):

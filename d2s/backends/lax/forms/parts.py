@@ -21,6 +21,7 @@ import jax
 
 from d2s.backends.lax.forms.attributes import own_dict, slot_names
 from d2s.backends.lax.forms.form import Form
+from d2s.backends.lax.forms.registered import is_registered
 from d2s.backends.lax.forms.table import form_of
 from d2s.libraries import is_library_file
 
@@ -55,6 +56,8 @@ class Opened(NamedTuple):
 def taken_apart(value: Any) -> Opened | None:
     """The parts of a value with an identity, by key; None for other values."""
     kind: Any = type(value)
+    if is_registered(kind):
+        return None
     form = container_form(kind)
     if form is not None:
         return _opened_container(value, form)
@@ -129,7 +132,7 @@ def is_sequence(kind: Any) -> bool:
 
 
 #: classes of the standard library that are a builtin one, with code in Python around it
-_WRITTEN_IN_PYTHON = (Counter,)
+WRITTEN_IN_PYTHON = (Counter,)
 
 
 @functools.cache
@@ -141,7 +144,7 @@ def container_form(kind: Any) -> Form | None:
     form = form_of(kind)
     if form is None or not form.is_container:
         return None
-    if kind is form.base or kind in _WRITTEN_IN_PYTHON:
+    if kind is form.base or kind in WRITTEN_IN_PYTHON:
         return form
     between = kind.__mro__[: kind.__mro__.index(form.base)]
     if any(not one.__flags__ & _HEAP_TYPE for one in between) or hasattr(kind, "__del__"):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import types
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -19,6 +20,7 @@ import jax
 import numpy as np
 
 from d2s.backends.lax.forms.origins import ARRAY
+from d2s.backends.lax.forms.registered import Layout
 from d2s.backends.lax.forms.trees import leaves
 from d2s.backends.lax.objects.keys import ChangingNumber, Itself, Node, Pairs, Static
 from d2s.backends.lax.objects.nnx import is_mark
@@ -112,12 +114,18 @@ def _entries_of(node: Node) -> Iterable[str]:
         return [".__self__"]
     if kind is slice:
         return [".start", ".stop", ".step"]
+    if kind is types.MappingProxyType:
+        return [".copy()"]
+    if kind is bytearray:
+        return []
     if kind is functools.partial:
         return [".func", ".args", ".keywords"]
     if is_mark(kind):
         return []
     if isinstance(names, StaticFunction):
         return _numbered(len(names.bound))
+    if isinstance(names, Layout):
+        return names.names
     if isinstance(names, jax.tree_util.PyTreeDef):
         return _numbered(names.num_leaves)
     if kind in (set, frozenset):

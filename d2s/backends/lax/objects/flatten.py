@@ -29,22 +29,15 @@ import numpy as np
 from d2s.backends.lax.forms import widths
 from d2s.backends.lax.forms.attributes import attribute_names, getattr_raw, own_dict
 from d2s.backends.lax.forms.dtypes import fits, is_dynamic
+from d2s.backends.lax.forms.exact import Contents, exact_key
 from d2s.backends.lax.forms.form import EMPTY
 from d2s.backends.lax.forms.origins import ARRAY as ARRAY
 from d2s.backends.lax.forms.origins import left_kind
-from d2s.backends.lax.forms.parts import ATTRIBUTES_ONLY, container_form
+from d2s.backends.lax.forms.parts import ATTRIBUTES_ONLY, WRITTEN_IN_PYTHON, container_form
+from d2s.backends.lax.forms.registered import is_registered, opened, when_registered
+from d2s.backends.lax.forms.trees import behind_proxy
 from d2s.backends.lax.graph import sites
-from d2s.backends.lax.objects.keys import (
-    Again,
-    ChangingNumber,
-    Contents,
-    Itself,
-    Node,
-    Number,
-    Pairs,
-    Static,
-    exact_key,
-)
+from d2s.backends.lax.objects.keys import Again, ChangingNumber, Itself, Node, Number, Pairs, Static
 from d2s.backends.lax.objects.marks import Constant, Donated, FutureArray
 from d2s.backends.lax.objects.nnx import is_mark
 from d2s.backends.lax.objects.refs import REF, RefCopy
@@ -298,6 +291,15 @@ class Taken:
             # A program can see the order of a set, which an equal set may have differently.
             self.key.append(Node(set, list(value), tuple(map(exact_key, value))))
 
+    def _bytes(self, value: Any, given: bool) -> None:
+        if self._owner(value):
+            self.key.append(Node(bytearray, bytes(value)))
+
+    def _proxy(self, value: Any, given: bool) -> None:
+        """A view of a dict that only that dict can change."""
+        self.key.append(Node(types.MappingProxyType, None))
+        self.take(behind_proxy(value), given)
+
     def _specification(self, value: Any, given: bool) -> None:
         """A specification is no value; who only looks at a graph has replaced it before."""
         if given:
@@ -358,6 +360,13 @@ class Taken:
         self.marks += 1
         self.key.append(Node(type(value), ()))
 
+    def _registered(self, value: Any, given: bool) -> None:
+        if self._owner(value):
+            parts, layout = opened(value)
+            self.key.append(Node(type(value), layout))
+            for part in parts:
+                self.take(part, given)
+
     def _pytree(self, value: Any, given: bool) -> None:
         if not self._owner(value):
             return
@@ -388,6 +397,8 @@ _COPIED: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
 
 def _can_be_made(kind: Any) -> bool:
     """Whether objects of a class can be made anew from their attributes alone."""
+    if is_registered(kind):
+        return False
     if hasattr(kind, "__del__") or issubclass(kind, (type, enum.Enum, StaticFunction)):
         return False
     if kind in ATTRIBUTES_ONLY:
@@ -418,7 +429,8 @@ def _is_own_container(kind: Any) -> bool:
     form = container_form(kind)
     if form is None or form.base not in (list, dict):
         return False
-    return all(getattr(kind, name) is getattr(form.base, name) for name in _ITEMS)
+    own = all(getattr(kind, name) is getattr(form.base, name) for name in _ITEMS)
+    return own or kind in WRITTEN_IN_PYTHON
 
 
 def _own_attributes(value: Any) -> dict[str, Any] | None:
@@ -445,6 +457,8 @@ def _how(kind: Any, value: Any) -> Any:
         set: Taken._set,
         frozenset: Taken._frozenset,
         deque: Taken._deque,
+        bytearray: Taken._bytes,
+        types.MappingProxyType: Taken._proxy,
         types.MethodType: Taken._method,
         BoundStatic: Taken._method,
         functools.partial: Taken._partial,
@@ -458,6 +472,8 @@ def _how(kind: Any, value: Any) -> Any:
     }
     if kind in exactly:
         return exactly[kind]
+    if is_registered(kind):
+        return Taken._registered
     if issubclass(kind, _FUNCTIONS):
         return Taken._itself
     if issubclass(kind, StaticFunction):
@@ -487,3 +503,5 @@ def _how(kind: Any, value: Any) -> Any:
 
 
 _HOW: weakref.WeakKeyDictionary[type, Any] = weakref.WeakKeyDictionary()
+# what was found out about a class that is registered only now
+when_registered += [lambda kind: _HOW.pop(kind, None), lambda kind: _COPIED.pop(kind, None)]

@@ -26,7 +26,8 @@ from d2s.backends.lax.arrays.may_alias import AliasSet, alias_set
 from d2s.backends.lax.failures import failing
 from d2s.backends.lax.failures.failing import Failures
 from d2s.backends.lax.forms.dtypes import Type, cast, of_type, own_text
-from d2s.backends.lax.forms.trees import Filler, Joined, Out
+from d2s.backends.lax.forms.join import Joined
+from d2s.backends.lax.forms.trees import Filler, Out
 from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.jaxprs import overflow
 from d2s.backends.lax.objects.slots import Slot

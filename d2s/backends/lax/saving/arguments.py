@@ -20,9 +20,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from d2s.backends.lax.forms.dtypes import own_text
+from d2s.backends.lax.forms.exact import exact_key
 from d2s.backends.lax.forms.widths import narrowed, refusal
 from d2s.backends.lax.graph.sites import here
-from d2s.backends.lax.objects.keys import exact_key
 from d2s.errors import Error, a
 from d2s.files.trees import Json, made
 from d2s.options.specs import Spec

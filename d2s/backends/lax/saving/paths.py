@@ -18,16 +18,9 @@ from typing import Any
 
 import jax
 
-from d2s.backends.lax.objects.keys import (
-    Again,
-    ChangingNumber,
-    Contents,
-    Itself,
-    Node,
-    Number,
-    Pairs,
-    Static,
-)
+from d2s.backends.lax.forms.exact import Contents
+from d2s.backends.lax.forms.registered import Layout
+from d2s.backends.lax.objects.keys import Again, ChangingNumber, Itself, Node, Number, Pairs, Static
 from d2s.backends.lax.objects.nnx import is_mark
 from d2s.files.trees import Json, described, refusal
 from d2s.static import StaticFunction
@@ -162,12 +155,18 @@ class _Reader:
             self._parts(slot, ["start", "stop", "step"])
         elif kind is functools.partial:
             self._parts(slot, ["func", "args", "keywords"])
+        elif kind is types.MappingProxyType:
+            self._value(slot)
+        elif kind is bytearray:
+            self._own(slot)
         elif issubclass(kind, tuple) and isinstance(names, tuple):
             self._parts(self._own(slot), [*range(names[0]), *names[1]])
         elif issubclass(kind, tuple):
             fields = list(getattr(kind, "_fields", ()))
             parts = self._parts(slot, fields or range(names))
             return ["tuple", fields and kind.__name__, fields, parts]
+        elif isinstance(names, Layout):
+            self._parts(self._own(slot), range(names.num_leaves))
         elif isinstance(names, jax.tree_util.PyTreeDef):
             own = self._own(slot)
             return self._record(kind, own, pytree_names(self._owners[own.holder or 0]))
@@ -175,22 +174,23 @@ class _Reader:
             own = self._own(slot)
             count = names[0] if kind is deque else names
             parts = self._parts(own, range(count))
-            if node.has_attributes:
-                self._value(own.part("__dict__"))
-            if kind in (list, deque):
-                return ["list", own.holder, kind.__name__, parts]
+            tree = ["list", own.holder, "deque" if kind is deque else "list", parts]
+            return self._with_attributes(node, own, tree)
         elif kind in (set, frozenset):
             own = self._own(slot)
             if isinstance(names, Pairs):
                 self._parts(own, range(names))
         elif issubclass(kind, dict):
-            tree = self._entries(kind, names, slot)
-            if node.has_attributes:
-                self._value(slot.part("__dict__"))
-            return tree
+            return self._with_attributes(node, slot, self._entries(kind, names, slot))
         else:
             return self._record(kind, self._own(slot), names)
         return ["fixed", slot.label]
+
+    def _with_attributes(self, node: Node, slot: SlotPath, tree: Json) -> Json:
+        """A list or dict of the user's: a file knows it as a plain one, and not its attributes."""
+        if node.has_attributes and self._value(slot.part("__dict__"))[-1]:
+            return ["fixed", slot.label]
+        return tree
 
     def _record(self, kind: Any, own: SlotPath, names: Sequence[str]) -> Json:
         parts = self._parts(own, names)

@@ -19,6 +19,7 @@ from jax.errors import InconclusiveDimensionOperation
 
 from d2s.backends.lax.arrays.aliases import MadeOfRows
 from d2s.backends.lax.forms.dtypes import is_symbolic, type_of
+from d2s.backends.lax.forms.registered import STRUCTURES
 from d2s.backends.lax.forms.trees import children, leaves, map_leaves
 from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.jaxprs.proof import NotRolled
@@ -343,7 +344,7 @@ def _same_structure(one: Any, other: Any) -> bool:
         return first is second
     names, others = [n for n, _ in first[0]], [n for n, _ in second[0]]
     return names == others and all(
-        _same_structure(a, b) if not isinstance(a, jax.tree_util.PyTreeDef) else a == b
+        _same_structure(a, b) if not isinstance(a, STRUCTURES) else a == b
         for (_, a), (_, b) in zip(first[0], second[0], strict=True)
     )
 

@@ -20,7 +20,8 @@ from collections import deque
 from typing import Any
 
 from d2s.backends.lax.forms.form import WHOLE
-from d2s.backends.lax.forms.trees import ORDER, Difference, Leaf, describe
+from d2s.backends.lax.forms.join import ORDER, Difference
+from d2s.backends.lax.forms.trees import Leaf, describe
 from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.objects.slots import Slot
 from d2s.backends.lax.trace import assignments

@@ -28,6 +28,8 @@ import numpy as np
 from d2s.backends.lax.forms.appended import Recorder, columns_of, items_of
 from d2s.backends.lax.forms.form import WHOLE
 from d2s.backends.lax.forms.parts import Opened, made, taken_apart
+from d2s.backends.lax.forms.registered import STRUCTURES
+from d2s.backends.lax.forms.table import known_form
 from d2s.backends.lax.forms.trees import Box, Known, StackedRows, children
 from d2s.backends.lax.graph import sites
 from d2s.backends.lax.objects.slots import Slot
@@ -40,7 +42,7 @@ View = dict[tuple[Any, Any], tuple[Slot, Any]]
 #: values that hold nothing of a region's, or that are looked at by other means
 _SKIPPED = (
     *(type, types.ModuleType, types.CodeType, jax.Array, np.ndarray, str, bytes),
-    *(int, float, complex, jax.tree_util.PyTreeDef, Unbound),
+    *(int, float, complex, *STRUCTURES, Unbound),
 )
 
 
@@ -201,7 +203,9 @@ def _expand(value: Any, view: View) -> Box:
         keys += now
         parts += now.values()
     whole = view.get((id(value), WHOLE))
-    extra = whole[1].extra if whole is not None and isinstance(value, set) else held.extra
+    # what a set or a bytearray holds is all in the extra
+    is_new = whole is not None and not known_form(type(value)).has_slots
+    extra = whole[1].extra if whole is not None and is_new else held.extra
     return Box(id(value), type(value), keys, parts, extra)
 
 

@@ -18,8 +18,9 @@ from d2s.backends.lax.forms.code import (
     cell_contents,
 )
 from d2s.backends.lax.forms.form import EMPTY
+from d2s.backends.lax.forms.join import Difference
 from d2s.backends.lax.forms.table import known_form
-from d2s.backends.lax.forms.trees import Box, Difference
+from d2s.backends.lax.forms.trees import Box
 from d2s.backends.lax.graph import sites
 from d2s.backends.lax.reach.mentions import codes_inside
 from d2s.backends.lax.trace import assignments
