@@ -26,7 +26,7 @@ ORDER = (
     ("static", "report"),
     ("backends",),
     (ENGINE + "private",),
-    (ENGINE + "jaxprs.bounded", ENGINE + "graph"),
+    (ENGINE + "jaxprs.bounded", ENGINE + "graph", ENGINE + "forms.kinds"),
     (ENGINE + "jaxprs", ENGINE + "forms"),
     (ENGINE + "objects",),
     (ENGINE + "reach",),

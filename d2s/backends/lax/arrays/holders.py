@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from d2s.backends.lax.forms.appended import Recorder
-from d2s.backends.lax.forms.attributes import own_dict, slot_names
+from d2s.backends.lax.forms.kinds.attributes import own_dict, slot_names
 from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.reach.mentions import global_names
 from d2s.backends.lax.trace.snapshot import Snapshot

@@ -26,7 +26,7 @@ from d2s.backends.lax.boundary.copy_maker import CopyMaker
 from d2s.backends.lax.boundary.surroundings import Surroundings
 from d2s.backends.lax.forms.dtypes import NUMBERS
 from d2s.backends.lax.forms.exact import layout
-from d2s.backends.lax.forms.form import EMPTY
+from d2s.backends.lax.forms.kinds.form import EMPTY
 from d2s.backends.lax.forms.trees import map_leaves
 from d2s.backends.lax.graph import sites
 from d2s.backends.lax.graph.scopes import Scope, current_graphs

@@ -24,10 +24,10 @@ import numpy as np
 
 from d2s.backends.lax.arrays import aliases
 from d2s.backends.lax.forms import origins
-from d2s.backends.lax.forms.attributes import set_raw
-from d2s.backends.lax.forms.buffers import copy_of_array
 from d2s.backends.lax.forms.dtypes import NUMBERS
 from d2s.backends.lax.forms.exact import Contents
+from d2s.backends.lax.forms.kinds.attributes import set_raw
+from d2s.backends.lax.forms.kinds.buffers import copy_of_array
 from d2s.backends.lax.forms.parts import new_object
 from d2s.backends.lax.forms.registered import Layout
 from d2s.backends.lax.graph import sites

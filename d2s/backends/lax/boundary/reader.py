@@ -32,10 +32,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from d2s.backends.lax.forms.attributes import slot_names
 from d2s.backends.lax.forms.dtypes import fits
 from d2s.backends.lax.forms.exact import Contents
-from d2s.backends.lax.forms.form import EMPTY
+from d2s.backends.lax.forms.kinds.attributes import slot_names
+from d2s.backends.lax.forms.kinds.form import EMPTY
 from d2s.backends.lax.forms.origins import LEFT, left_kind
 from d2s.backends.lax.forms.registered import Layout
 from d2s.backends.lax.forms.trees import behind_proxy

@@ -29,20 +29,19 @@ from d2s.backends.lax.boundary.copies import Change, Copies
 from d2s.backends.lax.boundary.write_back import Build, Call, Write, outside
 from d2s.backends.lax.failures.after_failure import at_failure
 from d2s.backends.lax.failures.texts import Text
-from d2s.backends.lax.forms.attributes import attribute_names, getattr_raw, own_dict, set_raw
 from d2s.backends.lax.forms.dtypes import NUMBERS, is_dynamic, is_symbolic
 from d2s.backends.lax.forms.exact import VALUES
-from d2s.backends.lax.forms.form import EMPTY
+from d2s.backends.lax.forms.kinds.attributes import attribute_names, getattr_raw, own_dict, set_raw
+from d2s.backends.lax.forms.kinds.form import EMPTY
+from d2s.backends.lax.forms.kinds.table import known_form
 from d2s.backends.lax.forms.origins import ARRAY, kind_of, left
-from d2s.backends.lax.forms.parts import container_form, is_sequence, new_object
+from d2s.backends.lax.forms.parts import container_form, is_copied, is_sequence, new_object
 from d2s.backends.lax.forms.registered import STRUCTURES
-from d2s.backends.lax.forms.table import known_form
 from d2s.backends.lax.forms.trees import children, leaves
 from d2s.backends.lax.forms.widths import narrowed
 from d2s.backends.lax.graph import sites
 from d2s.backends.lax.graph.scopes import Scope, method_change_of
 from d2s.backends.lax.objects.contents import slot_of
-from d2s.backends.lax.objects.flatten import is_copied
 from d2s.backends.lax.objects.nnx import is_constant, is_mark
 from d2s.backends.lax.objects.refs import RefCopy
 from d2s.backends.lax.objects.slots import OuterSlot, Slot

@@ -19,8 +19,8 @@ from typing import Any
 
 import jax
 
-from d2s.backends.lax.forms.code import cell_contents
-from d2s.backends.lax.forms.form import EMPTY
+from d2s.backends.lax.forms.kinds.code import cell_contents
+from d2s.backends.lax.forms.kinds.form import EMPTY
 from d2s.backends.lax.objects.slots import OuterSlot, Slot
 from d2s.backends.lax.reach.reach import Reach, Restart
 from d2s.backends.lax.trace.namespaces import refuse_inner_of

@@ -19,9 +19,9 @@ from typing import Any
 import jax
 
 from d2s.backends.lax.boundary import chosen
-from d2s.backends.lax.forms.attributes import delete_raw, own_dict, set_raw, slot_names
-from d2s.backends.lax.forms.sequences import sequence_form
-from d2s.backends.lax.forms.table import form_of, known_form
+from d2s.backends.lax.forms.kinds.attributes import delete_raw, own_dict, set_raw, slot_names
+from d2s.backends.lax.forms.kinds.sequences import sequence_form
+from d2s.backends.lax.forms.kinds.table import form_of, known_form
 from d2s.backends.lax.graph import sites
 from d2s.backends.lax.objects.refs import REF
 from d2s.backends.lax.objects.slots import OuterSlot

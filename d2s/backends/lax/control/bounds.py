@@ -21,7 +21,7 @@ from d2s.backends.lax.control.plan import Plan
 from d2s.backends.lax.control.trip_counts import most_trips
 from d2s.backends.lax.failures import failing
 from d2s.backends.lax.graph import sites
-from d2s.backends.lax.jaxprs.bounded import Form, graphs_of, loop_p
+from d2s.backends.lax.jaxprs.bounded import LoopForm, graphs_of, loop_p
 from d2s.backends.lax.jaxprs.bounded.checkpointed import checkpointed_while
 from d2s.backends.lax.jaxprs.bounded.one_way import one_way
 from d2s.backends.lax.jaxprs.early_exit import exit_in_test, way_out
@@ -78,7 +78,7 @@ class LoopBound:
         if self.is_ours and self.limit is None and kept is not None:
             return rest.all(checkpointed_while(test, tests, body, consts, values, kept), whole)
         if self.is_ours:
-            form = Form(
+            form = LoopForm(
                 len(tests),
                 len(consts),
                 len(values),

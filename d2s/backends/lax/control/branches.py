@@ -29,8 +29,8 @@ from d2s.backends.lax.control.ownership import solely_owned
 from d2s.backends.lax.failures import failing
 from d2s.backends.lax.forms import origins
 from d2s.backends.lax.forms.dtypes import Type, cast, is_dynamic, type_of
-from d2s.backends.lax.forms.form import WHOLE
 from d2s.backends.lax.forms.join import Difference, Join, Joined
+from d2s.backends.lax.forms.kinds.form import WHOLE
 from d2s.backends.lax.forms.trees import FILLER, Out, map_leaves
 from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.graph.scopes import Halt

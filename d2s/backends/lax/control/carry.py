@@ -19,8 +19,8 @@ from d2s.backends.lax.control.plan import Plan
 from d2s.backends.lax.control.trips import Hole, Last, State, Trip
 from d2s.backends.lax.forms.appended import NeedsLast
 from d2s.backends.lax.forms.dtypes import NUMBERS, Mismatch, Type, is_dynamic, type_of, varies
-from d2s.backends.lax.forms.form import WHOLE
 from d2s.backends.lax.forms.join import Difference, Join, Joined
+from d2s.backends.lax.forms.kinds.form import WHOLE
 from d2s.backends.lax.forms.trees import FILLER, Box, Filler, Known, Out, leaves, map_leaves
 from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.objects.slots import Slot

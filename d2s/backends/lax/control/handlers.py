@@ -31,7 +31,7 @@ from d2s.backends.lax.control.branches import cond
 from d2s.backends.lax.failures import failing
 from d2s.backends.lax.failures.after_failure import at_failure, select
 from d2s.backends.lax.failures.whose import Escaped, NotInGraph, is_internal, is_raised_by_user
-from d2s.backends.lax.forms.form import WHOLE
+from d2s.backends.lax.forms.kinds.form import WHOLE
 from d2s.backends.lax.forms.origins import PYTHON_KINDS
 from d2s.backends.lax.forms.widths import Wide
 from d2s.backends.lax.graph import scopes, sites

@@ -30,8 +30,8 @@ from d2s.backends.lax.control.trips import State
 from d2s.backends.lax.control.unrolled import as_tuple, count_trip, unroll
 from d2s.backends.lax.failures.whose import is_internal, is_tracer_error
 from d2s.backends.lax.forms.dtypes import NUMBERS, Type, is_symbolic, type_of
-from d2s.backends.lax.forms.form import WHOLE
 from d2s.backends.lax.forms.join import Joined
+from d2s.backends.lax.forms.kinds.form import WHOLE
 from d2s.backends.lax.forms.trees import Box, children, leaves
 from d2s.backends.lax.graph import scopes
 from d2s.backends.lax.jaxprs.proof import NotRolled

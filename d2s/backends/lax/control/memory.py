@@ -29,7 +29,7 @@ import numpy as np
 from d2s.backends.lax.arrays import aliases
 from d2s.backends.lax.arrays.may_alias import is_spent
 from d2s.backends.lax.forms.dtypes import type_of
-from d2s.backends.lax.forms.form import EMPTY
+from d2s.backends.lax.forms.kinds.form import EMPTY
 from d2s.backends.lax.graph import scopes
 from d2s.backends.lax.semantics.sequences import Sequence
 from d2s.backends.lax.trace.snapshot import Snapshot

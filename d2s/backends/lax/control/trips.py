@@ -16,7 +16,7 @@ import numpy as np
 
 from d2s.backends.lax.forms.appended import Recorder
 from d2s.backends.lax.forms.dtypes import Type, cast
-from d2s.backends.lax.forms.form import WHOLE
+from d2s.backends.lax.forms.kinds.form import WHOLE
 from d2s.backends.lax.forms.trees import Filler, Known, Leaf, boxes_in
 from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.objects.names import name_of

@@ -22,8 +22,8 @@ import jax.numpy as jnp
 
 from d2s.backends.lax.arrays import aliases
 from d2s.backends.lax.forms.dtypes import cast, of_type
-from d2s.backends.lax.forms.form import WHOLE
 from d2s.backends.lax.forms.join import Difference, Join, Joined
+from d2s.backends.lax.forms.kinds.form import WHOLE
 from d2s.backends.lax.forms.trees import Filler
 from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.graph.scopes import Scope

@@ -29,8 +29,8 @@ import numpy as np
 from d2s.backends.lax.failures import texts
 from d2s.backends.lax.failures.texts import Later
 from d2s.backends.lax.failures.whose import is_internal
-from d2s.backends.lax.forms.attributes import exception_fields, own_dict, slot_names
-from d2s.backends.lax.forms.code import cell_contents
+from d2s.backends.lax.forms.kinds.attributes import exception_fields, own_dict, slot_names
+from d2s.backends.lax.forms.kinds.code import cell_contents
 from d2s.backends.lax.forms.trees import children, leaves
 from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.graph.scopes import Scope

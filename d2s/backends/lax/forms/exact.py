@@ -21,9 +21,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from d2s.backends.lax.forms.attributes import slot_names
-from d2s.backends.lax.forms.buffers import copy_of_array
-from d2s.backends.lax.forms.form import EMPTY
+from d2s.backends.lax.forms.kinds.attributes import slot_names
+from d2s.backends.lax.forms.kinds.buffers import copy_of_array
+from d2s.backends.lax.forms.kinds.form import EMPTY
 
 
 class Token:

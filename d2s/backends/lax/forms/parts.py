@@ -10,6 +10,7 @@ one more part, a dict. An object of any other class is nothing but its attribute
 from __future__ import annotations
 
 import argparse
+import enum
 import functools
 import sys
 import types
@@ -19,11 +20,12 @@ from typing import Any, NamedTuple
 
 import jax
 
-from d2s.backends.lax.forms.attributes import own_dict, slot_names
-from d2s.backends.lax.forms.form import Form
-from d2s.backends.lax.forms.registered import is_registered
-from d2s.backends.lax.forms.table import form_of
-from d2s.libraries import is_library_file
+from d2s.backends.lax.forms.kinds.attributes import own_dict, slot_names
+from d2s.backends.lax.forms.kinds.form import Form
+from d2s.backends.lax.forms.kinds.table import form_of
+from d2s.backends.lax.forms.registered import is_registered, when_registered
+from d2s.libraries import is_d2s_class, is_library_class, is_library_file
+from d2s.static import StaticFunction
 
 #: the flag of classes that a class statement made, and not C (`Py_TPFLAGS_HEAPTYPE`)
 _HEAP_TYPE = 1 << 9
@@ -189,3 +191,36 @@ def _is_leaf(kind: type, value: Any) -> bool:
     if found is None:
         found = _LEAVES[kind] = bool(jax.tree_util.all_leaves([value]))
     return found
+
+
+def is_copied(kind: Any) -> bool:
+    """Whether an object of a class has a copy in the graph."""
+    known = _COPIED.get(kind)
+    if known is None:
+        known = _COPIED[kind] = _can_be_made(kind)
+    return known
+
+
+_COPIED: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
+
+
+def _can_be_made(kind: Any) -> bool:
+    """Whether objects of a class can be made anew from their attributes alone."""
+    if is_registered(kind):
+        return False
+    if hasattr(kind, "__del__") or issubclass(kind, (type, enum.Enum, StaticFunction)):
+        return False
+    if kind in ATTRIBUTES_ONLY:
+        return True
+    if kind is object or kind.__module__ == "builtins" or is_d2s_class(kind):
+        return False
+    try:
+        object.__new__(kind)
+    except TypeError:
+        return False  # a part of it is kept in C
+    root = kind.__module__.partition(".")[0]
+    return not (is_library_class(kind) and root in sys.stdlib_module_names)
+
+
+# what was found out about a class before it was registered
+when_registered.append(lambda kind: _COPIED.pop(kind, None))

@@ -19,8 +19,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from d2s.backends.lax.forms.attributes import attribute_names, getattr_raw, set_raw
 from d2s.backends.lax.forms.dtypes import NUMBERS, Type, type_of
+from d2s.backends.lax.forms.kinds.attributes import attribute_names, getattr_raw, set_raw
 from d2s.backends.lax.forms.parts import (
     ATTRIBUTES_ONLY,
     container_form,

@@ -7,8 +7,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from d2s.backends.lax.forms.attributes import attribute_names, getattr_raw
-from d2s.backends.lax.forms.table import form_of
+from d2s.backends.lax.forms.kinds.attributes import attribute_names, getattr_raw
+from d2s.backends.lax.forms.kinds.table import form_of
 from d2s.backends.lax.objects.slots import Slot, instance_slot
 
 #: values that have a copy, and do not change

@@ -16,7 +16,6 @@ from __future__ import annotations
 import enum
 import functools
 import io
-import sys
 import types
 import weakref
 from collections import OrderedDict, defaultdict, deque
@@ -27,13 +26,18 @@ import jax
 import numpy as np
 
 from d2s.backends.lax.forms import widths
-from d2s.backends.lax.forms.attributes import attribute_names, getattr_raw, own_dict
 from d2s.backends.lax.forms.dtypes import fits, is_dynamic
 from d2s.backends.lax.forms.exact import Contents, exact_key
-from d2s.backends.lax.forms.form import EMPTY
+from d2s.backends.lax.forms.kinds.attributes import attribute_names, getattr_raw, own_dict
+from d2s.backends.lax.forms.kinds.form import EMPTY
 from d2s.backends.lax.forms.origins import ARRAY as ARRAY
 from d2s.backends.lax.forms.origins import left_kind
-from d2s.backends.lax.forms.parts import ATTRIBUTES_ONLY, WRITTEN_IN_PYTHON, container_form
+from d2s.backends.lax.forms.parts import (
+    ATTRIBUTES_ONLY,
+    WRITTEN_IN_PYTHON,
+    container_form,
+    is_copied,
+)
 from d2s.backends.lax.forms.registered import is_registered, opened, when_registered
 from d2s.backends.lax.forms.trees import behind_proxy
 from d2s.backends.lax.graph import sites
@@ -42,7 +46,7 @@ from d2s.backends.lax.objects.marks import Constant, Donated, FutureArray
 from d2s.backends.lax.objects.nnx import is_mark
 from d2s.backends.lax.objects.refs import REF, RefCopy
 from d2s.errors import StagingError, a
-from d2s.libraries import is_d2s_class, is_library_class
+from d2s.libraries import is_library_class
 from d2s.options.specs import Spec
 from d2s.static import BoundStatic, StaticFunction
 
@@ -376,41 +380,12 @@ class Taken:
             self.take(part, False)
 
 
-def is_copied(kind: Any) -> bool:
-    """Whether an object of a class has a copy in the graph."""
-    known = _COPIED.get(kind)
-    if known is None:
-        known = _COPIED[kind] = _can_be_made(kind)
-    return known
-
-
 def no_array() -> StagingError:
     return StagingError(
         "a specification is given where the function runs, which needs an array",
         code="D2S030",
         fix="an array; specifications are for .jaxpr, .explain, .compile and their kin",
     )
-
-
-_COPIED: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
-
-
-def _can_be_made(kind: Any) -> bool:
-    """Whether objects of a class can be made anew from their attributes alone."""
-    if is_registered(kind):
-        return False
-    if hasattr(kind, "__del__") or issubclass(kind, (type, enum.Enum, StaticFunction)):
-        return False
-    if kind in ATTRIBUTES_ONLY:
-        return True
-    if kind is object or kind.__module__ == "builtins" or is_d2s_class(kind):
-        return False
-    try:
-        object.__new__(kind)
-    except TypeError:
-        return False  # a part of it is kept in C
-    root = kind.__module__.partition(".")[0]
-    return not (is_library_class(kind) and root in sys.stdlib_module_names)
 
 
 def stays_whole(value: Any) -> bool:
@@ -503,5 +478,4 @@ def _how(kind: Any, value: Any) -> Any:
 
 
 _HOW: weakref.WeakKeyDictionary[type, Any] = weakref.WeakKeyDictionary()
-# what was found out about a class that is registered only now
-when_registered += [lambda kind: _HOW.pop(kind, None), lambda kind: _COPIED.pop(kind, None)]
+when_registered.append(lambda kind: _HOW.pop(kind, None))

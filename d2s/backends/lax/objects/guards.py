@@ -15,8 +15,8 @@ import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from d2s.backends.lax.forms.code import Answer, attribute_of, cell_contents
-from d2s.backends.lax.forms.form import EMPTY, WHOLE
+from d2s.backends.lax.forms.kinds.code import Answer, attribute_of, cell_contents
+from d2s.backends.lax.forms.kinds.form import EMPTY, WHOLE
 from d2s.backends.lax.objects.slots import Slot, changed_slots, is_unchanged, path_to
 
 _numbers = itertools.count()

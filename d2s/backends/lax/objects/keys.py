@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from d2s.backends.lax.forms.attributes import slot_names
 from d2s.backends.lax.forms.exact import Holders, Token, attribute_or_empty, exact_key
+from d2s.backends.lax.forms.kinds.attributes import slot_names
 
 
 class Static(Token):

@@ -22,7 +22,7 @@ from typing import Any
 
 from jax.extend.core import take_current_trace
 
-from d2s.backends.lax.forms.attributes import own_dict
+from d2s.backends.lax.forms.kinds.attributes import own_dict
 
 #: by the identity of the trace of each block that is running, the trace that it counts as
 _around: dict[int, Any] = {}

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from d2s.backends.lax.forms.attributes import own_dict
-from d2s.backends.lax.forms.code import GlobalName, SlotAttributes, cell_contents
-from d2s.backends.lax.forms.form import EMPTY, WHOLE
-from d2s.backends.lax.forms.table import form_of, known_form
+from d2s.backends.lax.forms.kinds.attributes import own_dict
+from d2s.backends.lax.forms.kinds.code import GlobalName, SlotAttributes, cell_contents
+from d2s.backends.lax.forms.kinds.form import EMPTY, WHOLE
+from d2s.backends.lax.forms.kinds.table import form_of, known_form
 
 
 class Slot:

@@ -21,7 +21,7 @@ import jax
 
 from d2s.backends.lax.failures import failing, texts
 from d2s.backends.lax.failures.texts import Shown, Text
-from d2s.backends.lax.forms.attributes import own_dict, slot_names
+from d2s.backends.lax.forms.kinds.attributes import own_dict, slot_names
 from d2s.backends.lax.forms.trees import children
 from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.reach.mentions import may_print

@@ -17,8 +17,8 @@ from typing import Any
 import jax
 from jax.experimental import io_callback
 
-from d2s.backends.lax.forms.code import cell_contents
-from d2s.backends.lax.forms.form import EMPTY
+from d2s.backends.lax.forms.kinds.code import cell_contents
+from d2s.backends.lax.forms.kinds.form import EMPTY
 from d2s.libraries import is_library_file, is_library_module
 from d2s.static import StaticFunction
 

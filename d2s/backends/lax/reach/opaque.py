@@ -13,8 +13,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from d2s.backends.lax.forms.attributes import slot_names
-from d2s.backends.lax.forms.elsewhere import Elsewhere
+from d2s.backends.lax.forms.kinds.attributes import slot_names
+from d2s.backends.lax.forms.kinds.elsewhere import Elsewhere
 from d2s.errors import Site, StagingError
 from d2s.libraries import is_library_class
 

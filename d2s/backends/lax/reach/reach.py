@@ -25,7 +25,7 @@ import types
 from collections.abc import Iterable, Set
 from typing import Any
 
-from d2s.backends.lax.forms.elsewhere import Elsewhere
+from d2s.backends.lax.forms.kinds.elsewhere import Elsewhere
 from d2s.backends.lax.objects.slots import OuterSlot
 from d2s.backends.lax.reach.mentions import attribute_names_of, users_modules
 from d2s.backends.lax.reach.opaque import is_elsewhere

@@ -20,10 +20,10 @@ from typing import Any, Protocol
 import jax
 import numpy as np
 
-from d2s.backends.lax.forms.attributes import own_dict, slot_names
-from d2s.backends.lax.forms.code import OF_PYTHON, cell_contents
-from d2s.backends.lax.forms.elsewhere import Elsewhere
-from d2s.backends.lax.forms.form import EMPTY
+from d2s.backends.lax.forms.kinds.attributes import own_dict, slot_names
+from d2s.backends.lax.forms.kinds.code import OF_PYTHON, cell_contents
+from d2s.backends.lax.forms.kinds.elsewhere import Elsewhere
+from d2s.backends.lax.forms.kinds.form import EMPTY
 from d2s.backends.lax.objects.flatten import stays_whole
 from d2s.backends.lax.objects.slots import OuterSlot
 from d2s.backends.lax.reach.mentions import attribute_names_of, dotted, global_names, imported

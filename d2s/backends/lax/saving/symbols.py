@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.errors import InconclusiveDimensionOperation
 
-from d2s.backends.lax.forms.attributes import set_raw
+from d2s.backends.lax.forms.kinds.attributes import set_raw
 from d2s.backends.lax.forms.trees import children
 from d2s.backends.lax.graph import sites
 from d2s.backends.lax.graph.sites import here

@@ -19,11 +19,11 @@ import jax
 import numpy as np
 
 from d2s.backends.lax.boundary.write_back import Call, Write
-from d2s.backends.lax.forms.attributes import attribute_names, getattr_raw
 from d2s.backends.lax.forms.dtypes import NUMBERS, is_symbolic
 from d2s.backends.lax.forms.exact import exact_key
+from d2s.backends.lax.forms.kinds.attributes import attribute_names, getattr_raw
+from d2s.backends.lax.forms.parts import is_copied
 from d2s.backends.lax.graph.sites import here
-from d2s.backends.lax.objects.flatten import is_copied
 from d2s.backends.lax.objects.slots import OuterSlot
 from d2s.backends.lax.saving.paths import pytree_names
 from d2s.backends.lax.saving.traced import Location, State, TracedGraph, is_given

@@ -11,9 +11,9 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from d2s.backends.lax.forms.code import Answer, FunctionAttributes, GlobalName
-from d2s.backends.lax.forms.form import EMPTY, WHOLE
-from d2s.backends.lax.forms.table import known_form
+from d2s.backends.lax.forms.kinds.code import Answer, FunctionAttributes, GlobalName
+from d2s.backends.lax.forms.kinds.form import EMPTY, WHOLE
+from d2s.backends.lax.forms.kinds.table import known_form
 from d2s.backends.lax.objects.guards import FUNCTION_PARTS, Guard
 from d2s.backends.lax.objects.nnx import keep_order
 from d2s.backends.lax.objects.slots import Slot, is_unchanged, restore

@@ -19,8 +19,8 @@ import types
 from collections import deque
 from typing import Any
 
-from d2s.backends.lax.forms.form import WHOLE
 from d2s.backends.lax.forms.join import ORDER, Difference
+from d2s.backends.lax.forms.kinds.form import WHOLE
 from d2s.backends.lax.forms.trees import Leaf, describe
 from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.objects.slots import Slot

@@ -26,10 +26,10 @@ import jax
 import numpy as np
 
 from d2s.backends.lax.forms.appended import Recorder, columns_of, items_of
-from d2s.backends.lax.forms.form import WHOLE
+from d2s.backends.lax.forms.kinds.form import WHOLE
+from d2s.backends.lax.forms.kinds.table import known_form
 from d2s.backends.lax.forms.parts import Opened, made, taken_apart
 from d2s.backends.lax.forms.registered import STRUCTURES
-from d2s.backends.lax.forms.table import known_form
 from d2s.backends.lax.forms.trees import Box, Known, StackedRows, children
 from d2s.backends.lax.graph import sites
 from d2s.backends.lax.objects.slots import Slot

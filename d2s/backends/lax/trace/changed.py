@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from d2s.backends.lax.forms.code import (
+from d2s.backends.lax.forms.join import Difference
+from d2s.backends.lax.forms.kinds.code import (
     FunctionAttributes,
     GlobalName,
     SlotAttributes,
     cell_contents,
 )
-from d2s.backends.lax.forms.form import EMPTY
-from d2s.backends.lax.forms.join import Difference
-from d2s.backends.lax.forms.table import known_form
+from d2s.backends.lax.forms.kinds.form import EMPTY
+from d2s.backends.lax.forms.kinds.table import known_form
 from d2s.backends.lax.forms.trees import Box
 from d2s.backends.lax.graph import sites
 from d2s.backends.lax.reach.mentions import codes_inside

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from d2s.backends.lax.forms.code import GlobalName, cell_contents
-from d2s.backends.lax.forms.form import WHOLE
+from d2s.backends.lax.forms.kinds.code import GlobalName, cell_contents
+from d2s.backends.lax.forms.kinds.form import WHOLE
 from d2s.backends.lax.objects.slots import Slot, path_to
 from d2s.backends.lax.trace.before import Before
 

@@ -14,7 +14,7 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from d2s.backends.lax.forms.form import EMPTY
+from d2s.backends.lax.forms.kinds.form import EMPTY
 from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.objects.slots import Slot
 from d2s.backends.lax.reach.mentions import attribute_names_of, codes_inside

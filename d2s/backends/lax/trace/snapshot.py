@@ -30,8 +30,8 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from d2s.backends.lax.forms.code import FunctionAttributes
-from d2s.backends.lax.forms.form import WHOLE
+from d2s.backends.lax.forms.kinds.code import FunctionAttributes
+from d2s.backends.lax.forms.kinds.form import WHOLE
 from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.objects.guards import Guard
 from d2s.backends.lax.objects.slots import Slot, changed_slots

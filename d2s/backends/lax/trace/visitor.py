@@ -15,16 +15,16 @@ from typing import Any, Protocol
 import jax
 
 from d2s.backends.lax.forms.appended import Recorder
-from d2s.backends.lax.forms.attributes import own_dict, slot_names
-from d2s.backends.lax.forms.buffers import Buffer
-from d2s.backends.lax.forms.code import (
+from d2s.backends.lax.forms.kinds.attributes import own_dict, slot_names
+from d2s.backends.lax.forms.kinds.buffers import Buffer
+from d2s.backends.lax.forms.kinds.code import (
     FunctionAttributes,
     SlotAttributes,
     cell_contents,
 )
-from d2s.backends.lax.forms.elsewhere import Elsewhere
-from d2s.backends.lax.forms.form import EMPTY
-from d2s.backends.lax.forms.table import form_of, known_form
+from d2s.backends.lax.forms.kinds.elsewhere import Elsewhere
+from d2s.backends.lax.forms.kinds.form import EMPTY
+from d2s.backends.lax.forms.kinds.table import form_of, known_form
 from d2s.backends.lax.graph import scopes
 from d2s.backends.lax.objects.nnx import unordered
 from d2s.backends.lax.objects.slots import Slot

@@ -45,7 +45,7 @@ class Box:
 # -- D2S024: changed where the change would be lost -----------------------------------------------
 
 
-@case("D2S024", "`seen`")
+@case("D2S074", "`seen`")
 def a_set_in_a_branch(x):
     seen = set()
     if x > 0:
@@ -53,7 +53,7 @@ def a_set_in_a_branch(x):
     return len(seen)
 
 
-@case("D2S024", "`box.n`", args=(X,))
+@case("D2S074", "`box.n`", args=(X,))
 def a_set_in_a_loop(xs):
     box = Box(set())
     for v in xs:

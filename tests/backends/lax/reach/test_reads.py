@@ -870,10 +870,10 @@ HOLDERS = {
     "user dict": (lambda net: collections.UserDict(a=net), lambda c: c["a"], None),
     "user list": (lambda net: collections.UserList([net]), lambda c: c[0], None),
     "chain map": (lambda net: collections.ChainMap({"a": net}), lambda c: c["a"], None),
-    "list with an attribute": (marked_list, lambda c: c[0], "D2S080"),
+    "list with an attribute": (marked_list, lambda c: c[0], None),
     "dict with methods of its own": (lambda net: Strict(a=net), lambda c: c["a"], "D2S080"),
     "own set": (lambda net: OwnSet([net]), lambda c: list(c)[0], "D2S080"),  # noqa: RUF015
-    "counter": (lambda net: collections.Counter(a=net), lambda c: c["a"], "D2S080"),
+    "counter": (lambda net: collections.Counter(a=net), lambda c: c["a"], None),
     "frozen dataclass": (Frozen, lambda c: c.net, None),
     "array of objects": (lambda net: np.array([net, None]), lambda c: c[0], "D2S080"),
 }

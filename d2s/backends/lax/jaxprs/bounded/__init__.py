@@ -34,10 +34,10 @@ from d2s.backends.lax.jaxprs.bounded import (  # noqa: F401 - the rules
     pruning,
     split,
 )
-from d2s.backends.lax.jaxprs.bounded.loop import Form, loop_p
+from d2s.backends.lax.jaxprs.bounded.loop import LoopForm, loop_p
 from d2s.errors import Site
 
-__all__ = ["Form", "bounded_while", "graphs_of", "loop_p", "opened"]
+__all__ = ["LoopForm", "bounded_while", "graphs_of", "loop_p", "opened"]
 
 
 def bounded_while(
@@ -58,7 +58,7 @@ def bounded_while(
         return init
     graphs = graphs_of(test, body, init)
     checked = checked and limit is not None
-    form = Form(
+    form = LoopForm(
         len(graphs.tests), len(graphs.consts), len(graphs.values), limit, checked, site=site
     )
     operands = (*graphs.tests, *graphs.consts, *graphs.values)

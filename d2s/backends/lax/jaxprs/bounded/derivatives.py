@@ -15,13 +15,13 @@ from jax.extend.core import Var, jaxpr_as_fun
 from jax.interpreters import ad
 
 from d2s.backends.lax.jaxprs.bounded.flags import chosen, either, laid_out, merged, others
-from d2s.backends.lax.jaxprs.bounded.loop import Form, Operands, graph, loop_p, rows
+from d2s.backends.lax.jaxprs.bounded.loop import LoopForm, Operands, graph, loop_p, rows
 from d2s.backends.lax.private import jvp_jaxpr
 from d2s.errors import StagingError
 
 
 def _jvp(
-    primals: Sequence[Any], tangents: Sequence[Any], *, test: Any, body: Any, form: Form
+    primals: Sequence[Any], tangents: Sequence[Any], *, test: Any, body: Any, form: LoopForm
 ) -> tuple[list[Any], list[Any]]:
     """Forward mode: one loop over the values and those tangents that are not zero.
 
@@ -65,7 +65,9 @@ def _jvp(
     return primals_out, merged(moved, [*d_carried, *d_stacks], others(moved, zeros))
 
 
-def _with_tangents(body: Any, moving: Operands, form: Form) -> tuple[Any, list[bool], list[bool]]:
+def _with_tangents(
+    body: Any, moving: Operands, form: LoopForm
+) -> tuple[Any, list[bool], list[bool]]:
     """The body on values and tangents, and which parts of the carry and of ys have a tangent.
 
     inputs  = [consts, d_consts] [carry, d_carry] [row of xs, of d_xs]
@@ -81,7 +83,7 @@ def _with_tangents(body: Any, moving: Operands, form: Form) -> tuple[Any, list[b
         carry = either(carry, out[: form.carry])
     count = sum(carry)
     ins = Operands.of(both.jaxpr.invars[: len(flags)], True, form._replace(tests=0))
-    d_form = Form(0, sum(moving.consts), count, 0)
+    d_form = LoopForm(0, sum(moving.consts), count, 0)
     d_ins = Operands.of(both.jaxpr.invars[len(flags) :], True, d_form)
     outs, d_outs = both.jaxpr.outvars[: len(out)], both.jaxpr.outvars[len(out) :]
     both = laid_out(
@@ -97,7 +99,7 @@ def _moves(tangent: Any) -> bool:
     return not isinstance(tangent, ad.Zero) and jax.typeof(tangent).dtype != jax.dtypes.float0
 
 
-def _transpose(cts: Sequence[Any], *args: Any, test: Any, body: Any, form: Form) -> list[Any]:
+def _transpose(cts: Sequence[Any], *args: Any, test: Any, body: Any, form: LoopForm) -> list[Any]:
     """The way back through a loop whose body is linear in some of its inputs.
 
         operands of the loop     = [count] [consts] [carry] [xs]          the carry is all linear
@@ -141,7 +143,7 @@ def _transpose(cts: Sequence[Any], *args: Any, test: Any, body: Any, form: Form)
 class _WayBack:
     """One trip back: `linear` says which operands are, `has_stack` which ys have cotangents."""
 
-    def __init__(self, linear: Operands, has_stack: list[bool], body: Any, form: Form) -> None:
+    def __init__(self, linear: Operands, has_stack: list[bool], body: Any, form: LoopForm) -> None:
         self._linear, self.has_stack, self._loop = linear, has_stack, form
         self._function = jaxpr_as_fun(body)
         self._ins = Operands.of(body.in_avals, True, form._replace(tests=0))
@@ -149,7 +151,7 @@ class _WayBack:
         #: types of the linear consts, whose cotangents are summed up trip by trip
         self.sums = chosen(linear.consts, self._ins.consts)
         known = linear.consts.count(False)
-        self.form = Form(0, known, len(self.sums) + form.carry, form.limit, False)
+        self.form = LoopForm(0, known, len(self.sums) + form.carry, form.limit, False)
 
     def avals(self) -> list[Any]:
         """Types of the inputs of `step`."""
@@ -168,7 +170,7 @@ class _WayBack:
         known, ct_rows = xs[: linear.xs.count(False)], xs[linear.xs.count(False) :]
 
         def applied(*tangents: Any) -> list[Any]:
-            d_form = Form(0, count, self._loop.carry, 0)
+            d_form = LoopForm(0, count, self._loop.carry, 0)
             _, _, d_consts, d_carry, d_xs = Operands.of(tangents, True, d_form)
             outs = self._function(
                 *merged(linear.consts, d_consts, consts),
@@ -184,7 +186,7 @@ class _WayBack:
         return [*(t + d for t, d in zip(totals, d_consts, strict=True)), *d_rest]
 
 
-def _no_bound(form: Form) -> StagingError:
+def _no_bound(form: LoopForm) -> StagingError:
     return StagingError(
         "the gradient of a loop needs a bound on its trips, and this loop has none",
         code="D2S043",

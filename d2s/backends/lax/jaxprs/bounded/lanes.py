@@ -2,7 +2,7 @@
 
 Where the number of trips differs between lanes, the loop goes on while any of them does, and a lane
 that is done keeps its values. With a count, a lane is on while ``at < count``; with a test, the
-flag of each lane is part of the carry (`Form.masked`).
+flag of each lane is part of the carry (`LoopForm.masked`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from jax.interpreters import batching
 from d2s.backends.lax.jaxprs.bounded.absent_lanes import with_flag
 from d2s.backends.lax.jaxprs.bounded.flags import either
 from d2s.backends.lax.jaxprs.bounded.loop import (
-    Form,
+    LoopForm,
     Operands,
     by_lane,
     graph,
@@ -31,7 +31,7 @@ from d2s.backends.lax.private import batch_jaxpr
 
 
 def _batch(
-    axis: Any, args: Sequence[Any], dims: Sequence[Any], *, test: Any, body: Any, form: Form
+    axis: Any, args: Sequence[Any], dims: Sequence[Any], *, test: Any, body: Any, form: LoopForm
 ) -> tuple[list[Any], list[Any]]:
     """Which parts of the carry have lanes is a fixed point; if the test has, all of them do."""
     if form.masked:
@@ -80,7 +80,7 @@ def _front(value: Any, dim: Any, place: int = 0) -> Any:
     return value if dim is None else jnp.moveaxis(value, dim, place)
 
 
-def _counted_lanes(values: Operands, lanes: Any, form: Form) -> list[Any]:
+def _counted_lanes(values: Operands, lanes: Any, form: LoopForm) -> list[Any]:
     """Each lane has its own number of trips; the loop makes the most of them."""
     (counts,) = values.number
     function = jaxpr_as_fun(lanes)
@@ -110,7 +110,7 @@ def _counted_lanes(values: Operands, lanes: Any, form: Form) -> list[Any]:
     return outs
 
 
-def _tested_lanes(values: Operands, tested: Any, lanes: Any, form: Form) -> list[Any]:
+def _tested_lanes(values: Operands, tested: Any, lanes: Any, form: LoopForm) -> list[Any]:
     """Each lane has a flag; the loop goes on while one of them is on."""
     function, go_on = jaxpr_as_fun(lanes), jaxpr_as_fun(tested)
     own = 1 + form.trips
@@ -148,7 +148,7 @@ def _tested_lanes(values: Operands, tested: Any, lanes: Any, form: Form) -> list
 
 
 def _batch_masked(
-    axis: Any, args: Sequence[Any], dims: Sequence[Any], test: Any, body: Any, form: Form
+    axis: Any, args: Sequence[Any], dims: Sequence[Any], test: Any, body: Any, form: LoopForm
 ) -> tuple[list[Any], list[Any]]:
     """`vmap` of a loop that has lanes already: the flags of those become part of the body."""
 

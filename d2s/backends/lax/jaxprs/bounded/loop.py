@@ -17,7 +17,7 @@ from d2s.errors import Site
 COUNT = ShapedArray((), jnp.dtype("int32"))
 
 
-class Form(NamedTuple):
+class LoopForm(NamedTuple):
     """How many operands of each kind there are, and what kind of loop it is.
 
     operands       = [count if there is no test] [tests] [consts] [carry] [xs]
@@ -60,7 +60,7 @@ class Operands(NamedTuple):
     xs: list[Any]
 
     @classmethod
-    def of(cls, args: Sequence[Any], test: Any, form: Form) -> Operands:
+    def of(cls, args: Sequence[Any], test: Any, form: LoopForm) -> Operands:
         rest = list(args)
 
         def take(number: int) -> list[Any]:
@@ -79,12 +79,12 @@ loop_p = Primitive("bounded_while")
 loop_p.multiple_results = True
 
 
-def rows(body: Any, form: Form) -> list[Any]:
+def rows(body: Any, form: LoopForm) -> list[Any]:
     """Types of the rows of ys."""
     return list(body.out_avals[form.carry :])
 
 
-def _abstract(*_: Any, test: Any, body: Any, form: Form) -> list[Any]:
+def _abstract(*_: Any, test: Any, body: Any, form: LoopForm) -> list[Any]:
     carry = body.out_avals[: form.carry]
     ys = [stacked(form.limit, row) for row in rows(body, form)]
     return [*carry, *ys, *([COUNT] if form.trips else [])]
@@ -94,7 +94,7 @@ def stacked(limit: int | None, row: Any) -> Any:
     return ShapedArray((limit, *row.shape), row.dtype)
 
 
-def run(*args: Any, test: Any, body: Any, form: Form) -> list[Any]:
+def run(*args: Any, test: Any, body: Any, form: LoopForm) -> list[Any]:
     """What the primitive means, by `lax.while_loop`."""
     if form.masked:
         operands, body, form = unmasked(args, test, body, form)
@@ -138,8 +138,8 @@ def run(*args: Any, test: Any, body: Any, form: Form) -> list[Any]:
 
 
 def unmasked(
-    args: Sequence[Any], test: Any, body: Any, form: Form, safe: Sequence[bool] = ()
-) -> tuple[list[Any], Any, Form]:
+    args: Sequence[Any], test: Any, body: Any, form: LoopForm, safe: Sequence[bool] = ()
+) -> tuple[list[Any], Any, LoopForm]:
     """The same loop, with the flags of the lanes in its body.
 
     `safe` says which of the carry must not reach the body in lanes that are off: their last values
@@ -183,11 +183,11 @@ def graph(function: Callable[..., list[Any]], avals: Sequence[Any]) -> Any:
 
 
 @lru_cache(maxsize=256)
-def _compiled(test: Any, body: Any, form: Form) -> Callable[..., list[Any]]:
+def _compiled(test: Any, body: Any, form: LoopForm) -> Callable[..., list[Any]]:
     return jax.jit(partial(run, test=test, body=body, form=form))
 
 
-def _evaluate(*args: Any, test: Any, body: Any, form: Form) -> list[Any]:
+def _evaluate(*args: Any, test: Any, body: Any, form: LoopForm) -> list[Any]:
     return _compiled(test, body, form)(*args)
 
 

@@ -16,14 +16,14 @@ from jax.interpreters import partial_eval as pe
 
 from d2s.backends.lax.jaxprs.bounded.branches import through_branches
 from d2s.backends.lax.jaxprs.bounded.flags import Flags, chosen, either, laid_out, merged, others
-from d2s.backends.lax.jaxprs.bounded.loop import Form, Operands, loop_p, rows, unmasked
+from d2s.backends.lax.jaxprs.bounded.loop import LoopForm, Operands, loop_p, rows, unmasked
 from d2s.backends.lax.private import partial_eval_jaxpr_nounits
 
 
 class _Split:
     """The body in two: what can run now, and what waits for values that are not known yet."""
 
-    def __init__(self, unknown: Operands, test: Any, body: Any, form: Form) -> None:
+    def __init__(self, unknown: Operands, test: Any, body: Any, form: LoopForm) -> None:
         carry = unknown.carry
         while True:
             flags = [*unknown.consts, *carry, *unknown.xs]
@@ -45,7 +45,7 @@ class _Split:
             invars = [*test.jaxpr.invars[: form.tests], *others(carry, carried)]
             self.test = laid_out(test, invars, test.jaxpr.outvars) if self.counts else None
 
-    def operands(self, args: Sequence[Any], test: Any, form: Form) -> tuple[Operands, Operands]:
+    def operands(self, args: Sequence[Any], test: Any, form: LoopForm) -> tuple[Operands, Operands]:
         """What is known and what is not."""
         given = Operands.of(args, test, form)
         pairs = list(zip(self.unknown, given, strict=True))
@@ -60,11 +60,11 @@ class _Split:
         outvars = jaxpr.outvars[: len(jaxpr.outvars) - self.residuals]
         return laid_out(self.known, jaxpr.invars, outvars)
 
-    def form(self, known: Operands, form: Form, trips: bool) -> Form:
+    def form(self, known: Operands, form: LoopForm, trips: bool) -> LoopForm:
         return form._replace(consts=len(known.consts), carry=len(known.carry), trips=trips)
 
 
-def _partial_eval(trace: Any, *tracers: Any, test: Any, body: Any, form: Form) -> list[Any]:
+def _partial_eval(trace: Any, *tracers: Any, test: Any, body: Any, form: LoopForm) -> list[Any]:
     """Run what is known now; stage a loop for the rest, which reads what the first one kept.
 
         operands        = [count?] [tests] [consts] [carry] [xs]       some known, some not
@@ -103,8 +103,8 @@ def _partial_eval(trace: Any, *tracers: Any, test: Any, body: Any, form: Form) -
 
 
 def _with_flags_in_body(
-    trace: Any, tracers: Sequence[Any], test: Any, body: Any, form: Form
-) -> tuple[tuple[Any, ...], Any, Form]:
+    trace: Any, tracers: Sequence[Any], test: Any, body: Any, form: LoopForm
+) -> tuple[tuple[Any, ...], Any, LoopForm]:
     """The loop of many lanes with their flags in its body, before it is split."""
     safe = [t.is_known() for t in Operands.of(tracers, test, form).carry]
     known = [t.pval.get_known() if t.is_known() else t for t in tracers]
@@ -122,7 +122,7 @@ class _Tape(NamedTuple):
 
 
 def _stage_unknown(
-    trace: Any, split: _Split, later: Operands, count: list[Any], tape: _Tape, form: Form
+    trace: Any, split: _Split, later: Operands, count: list[Any], tape: _Tape, form: LoopForm
 ) -> list[Any]:
     """The loop over what is not known; its body has the inputs [residuals] [unknown ones]."""
     waiting = split.later.jaxpr.invars
@@ -161,7 +161,7 @@ def _stage_unknown(
     return waits
 
 
-def _run_known(split: _Split, now: Operands, form: Form) -> tuple[list[Any], _Tape]:
+def _run_known(split: _Split, now: Operands, form: LoopForm) -> tuple[list[Any], _Tape]:
     """Run what is known; its results, and the tape.
 
         outputs of the known body  = [carry] [rows of ys] [residuals]
@@ -211,7 +211,7 @@ def _residuals(split: _Split) -> list[Any]:
     ]
 
 
-def _unchanged(jaxpr: Any, form: Form, variables: Sequence[Any]) -> list[bool]:
+def _unchanged(jaxpr: Any, form: LoopForm, variables: Sequence[Any]) -> list[bool]:
     """Which variables of a body have the same value in every trip: they come from consts alone."""
     changing: set[Any] = set(jaxpr.invars[form.consts :])
     for equation in jaxpr.eqns:
@@ -233,7 +233,7 @@ def _part(jaxpr: Any, invars: Sequence[Any], outvars: Sequence[Any]) -> Any:
 
 
 def _run_twice(
-    trace: Any, split: _Split, tracers: Any, now: Operands, test: Any, body: Any, form: Form
+    trace: Any, split: _Split, tracers: Any, now: Operands, test: Any, body: Any, form: LoopForm
 ) -> list[Any]:
     """Without a bound nothing can be kept: tangents come from another run of it all."""
     known = Operands(*([t.pval.get_known() for t in group] for group in now))

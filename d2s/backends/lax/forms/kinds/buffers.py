@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from d2s.backends.lax.forms.form import WHOLE, Form, register
+from d2s.backends.lax.forms.kinds.form import WHOLE, Form, register
 
 
 class _Bytes(Form):

@@ -9,8 +9,8 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from d2s.backends.lax.forms.attributes import slot_names
-from d2s.backends.lax.forms.form import EMPTY, WHOLE, Form, register
+from d2s.backends.lax.forms.kinds.attributes import slot_names
+from d2s.backends.lax.forms.kinds.form import EMPTY, WHOLE, Form, register
 from d2s.conversion import MARKS
 
 #: attributes of classes that Python itself changes: `copy` stores `__slotnames__` when it is used,
@@ -173,7 +173,7 @@ class _Class(Form):
         return None
 
 
-class _Function(Form):
+class _FunctionParts(Form):
     """The parts of a function that a program may assign: those that are in `held`."""
 
     base = types.FunctionType
@@ -246,5 +246,13 @@ def attribute_of(owner: Any, name: str) -> Any:
     return getattr(owner.owner if isinstance(owner, SlotAttributes) else owner, name, EMPTY)
 
 
-for kind in (_Cell, _GlobalName, _SlotAttributes, _Class, _Function, _FunctionAttributes, _Answer):
+for kind in (
+    _Cell,
+    _GlobalName,
+    _SlotAttributes,
+    _Class,
+    _FunctionParts,
+    _FunctionAttributes,
+    _Answer,
+):
     register(kind())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from d2s.backends.lax.forms.form import WHOLE, Form, form_of, register
+from d2s.backends.lax.forms.kinds.form import WHOLE, Form, form_of, register
 
 
 class _Sequence(Form):

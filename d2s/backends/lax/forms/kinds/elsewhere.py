@@ -7,7 +7,7 @@ import weakref
 from contextvars import ContextVar
 from typing import Any
 
-from d2s.backends.lax.forms.form import EMPTY, Form, register
+from d2s.backends.lax.forms.kinds.form import EMPTY, Form, register
 
 
 class Elsewhere:

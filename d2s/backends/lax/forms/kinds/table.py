@@ -5,8 +5,8 @@ A new kind of value is one file in this folder, and one line here.
 
 from __future__ import annotations
 
-from d2s.backends.lax.forms import buffers, code, elsewhere, mappings, sequences, sets
-from d2s.backends.lax.forms.form import form_of, known_form
+from d2s.backends.lax.forms.kinds import buffers, code, elsewhere, mappings, sequences, sets
+from d2s.backends.lax.forms.kinds.form import form_of, known_form
 
 __all__ = ("form_of", "known_form")
 

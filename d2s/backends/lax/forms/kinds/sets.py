@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from d2s.backends.lax.forms.form import WHOLE, Form, register
+from d2s.backends.lax.forms.kinds.form import WHOLE, Form, register
 
 
 class _Set(Form):
