@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import functools
 import types
-from collections import OrderedDict, defaultdict, deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -28,7 +27,8 @@ from d2s.backends.lax.forms.dtypes import NUMBERS
 from d2s.backends.lax.forms.exact import Contents
 from d2s.backends.lax.forms.kinds.attributes import set_raw
 from d2s.backends.lax.forms.kinds.buffers import copy_of_array
-from d2s.backends.lax.forms.parts import new_object
+from d2s.backends.lax.forms.kinds.form import Form
+from d2s.backends.lax.forms.parts import container_form, new_object
 from d2s.backends.lax.forms.registered import Layout
 from d2s.backends.lax.graph import sites
 from d2s.backends.lax.objects.keys import Again, ChangingNumber, Itself, Node, Pairs, Static
@@ -135,39 +135,26 @@ class CopyMaker:
 
     def _make_mutable(self, kind: Any, names: Any) -> Any:
         """A container or an object: first itself, then its parts, since it may contain itself."""
-        if issubclass(kind, list):
-            copy: Any = self.made[self._keep(list.__new__(kind))]
-            list.extend(copy, self._parts(names))
-        elif kind is deque:
-            copy = self.made[self._keep(deque(maxlen=names[1]))]
-            copy.extend(self._parts(names[0]))
-        elif kind is bytearray:
-            copy = self.made[self._keep(bytearray(names))]
-        elif kind is set:
-            copy = self.made[self._keep(set())]
-            copy.update(self._parts(names) if isinstance(names, Pairs) else names)
-        elif issubclass(kind, dict):
-            copy = self._make_dict(kind, names)
-        else:
+        form = container_form(kind)
+        if form is None:
             copy = self.made[self._keep(new_object(kind))]
             for name, part in zip(names, self._parts(len(names)), strict=True):
                 set_raw(copy, name, part)
+            return copy
+        number = self._keep(None)
+        extra = self._parts(1)[0] if form.extra_name is not None else None
+        copy = self.made[number] = form.bare(kind, extra)
+        form.restore(copy, self._held(form, names))
         return copy
 
-    def _make_dict(self, kind: Any, names: Any) -> Any:
-        # one of the user's is made without running any code of its class
-        library = kind in (OrderedDict, defaultdict)
-        copy = self.made[self._keep(kind() if library else dict.__new__(kind))]
-        if kind is defaultdict:
-            copy.default_factory = self._parts(1)[0]
+    def _held(self, form: Form, names: Any) -> Any:
+        """What a container holds, as its form takes it."""
         if isinstance(names, Pairs):
-            for _ in range(names):
-                key, part = self._parts(2)
-                copy[key] = part
-        else:
-            for name in names:
-                copy[name] = self._parts(1)[0]
-        return copy
+            parts = self._parts(names * 2 if form.is_by_key else names)
+            return zip(parts[::2], parts[1::2], strict=True) if form.is_by_key else parts
+        if form.is_by_key:
+            return [(name, self._parts(1)[0]) for name in names]
+        return self._parts(names) if form.has_slots else names
 
     def _make_fixed(self, kind: Any, names: Any) -> Any:
         """A tuple of the user's or a frozen set: the parts first, it is made of them."""

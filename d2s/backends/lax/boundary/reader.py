@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import functools
 import types
-from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -36,7 +35,9 @@ from d2s.backends.lax.forms.dtypes import fits
 from d2s.backends.lax.forms.exact import Contents
 from d2s.backends.lax.forms.kinds.attributes import slot_names
 from d2s.backends.lax.forms.kinds.form import EMPTY
+from d2s.backends.lax.forms.kinds.table import known_form
 from d2s.backends.lax.forms.origins import LEFT, left_kind
+from d2s.backends.lax.forms.parts import container_form
 from d2s.backends.lax.forms.registered import Layout
 from d2s.backends.lax.forms.trees import behind_proxy
 from d2s.backends.lax.forms.widths import SMALL, narrowed
@@ -66,7 +67,7 @@ Read = Callable[[tuple[Any, ...]], Found | None]
 _LONG = 5000
 _NUMBERS = (int, float, complex)
 #: what lies between an argument and the numbers in it that are leaves
-_CONTAINERS = (list, tuple, dict, deque, types.MappingProxyType)
+_CONTAINERS = (tuple, types.MappingProxyType)
 
 
 #: what a runner gives for a call that has another key
@@ -217,12 +218,15 @@ class _Writer:
             )
             self._owner(name)
         elif kind in (Static, Number, Itself):
-            self._unless(f"{name} is {self._constant(token.value)}")
+            # Python makes some integers anew each time that they are read, as `deque.maxlen`.
+            same = "==" if kind is Static and type(token.value) is int else "is"
+            self._unless(f"{name} {same} {self._constant(token.value)}")
             if kind is Static and token.holders:
                 self._unless(f"are_unchanged({self._constant(states(token.holders))})")
         elif kind is Node:
             given = self._given
-            self._given = given and issubclass(token.kind, _CONTAINERS)
+            is_container = container_form(token.kind) is not None
+            self._given = given and (is_container or issubclass(token.kind, _CONTAINERS))
             self._node(name, token)
             self._given = given
         elif token in _NUMBERS:
@@ -272,32 +276,14 @@ class _Writer:
             or (issubclass(kind, tuple) and not isinstance(names, int))
         ):
             raise _NotWorthIt
-        elif issubclass(kind, tuple | list):
-            if issubclass(kind, list):
-                self._owner(name)
+        elif issubclass(kind, tuple):
             self._unless(f"len({name}) == {names}")
             for n in range(names):
                 self._part(f"{name}[{n}]")
-            if node.has_attributes:
-                self._part(f"{name}.__dict__")
-        elif kind is deque:
-            self._owner(name)
-            self._unless(f"len({name}) == {names[0]} and {name}.maxlen == {names[1]}")
-            for n in range(names[0]):
-                self._part(f"{name}[{n}]")
-        elif kind is set:
-            self._owner(name)
-            self._keys(name, names)
-        elif kind is bytearray:
-            self._owner(name)
-            self._unless(f"{name} == {self._constant(names)}")
+        elif container_form(kind) is not None:
+            self._container(name, node)
         elif kind is types.MappingProxyType:
             self._part(f"{self._constant(behind_proxy)}({name})")
-        elif issubclass(kind, dict):
-            self._owner(name)
-            self._entries(name, kind, names)
-            if node.has_attributes:
-                self._part(f"{name}.__dict__")
         else:
             self._owner(name)
             self._attributes(name, kind, names)
@@ -307,12 +293,23 @@ class _Writer:
         self.lines.append(f" {name} = {expression}")
         self._value(name)
 
-    def _entries(self, name: str, kind: type, keys: Any) -> None:
-        self._keys(name, keys)
-        if kind is defaultdict:
-            self._part(f"{name}.default_factory")
-        for key in keys:
-            self._part(f"{name}[{key!r}]")
+    def _container(self, name: str, node: Node) -> None:
+        """The order is that of the walk: see `Taken._container`."""
+        form, names = known_form(node.kind), node.names
+        self._owner(name)
+        if isinstance(names, bytes):
+            self._unless(f"{name} == {self._constant(names)}")
+        elif type(names) is int:
+            self._unless(f"len({name}) == {names}")
+        else:
+            self._keys(name, names)
+        if form.extra_name is not None:
+            self._part(f"{name}.{form.extra_name}")
+        if form.has_slots:
+            for key in names if form.is_by_key else range(names):
+                self._part(f"{name}[{key!r}]")
+        if node.has_attributes:
+            self._part(f"{name}.__dict__")
 
     def _keys(self, name: str, keys: Any) -> None:
         """The keys of a dict or the items of a set, if they are texts: others are not looked at."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import enum
-import functools
 import sys
 import types
 import weakref
@@ -21,7 +20,7 @@ from typing import Any, NamedTuple
 import jax
 
 from d2s.backends.lax.forms.kinds.attributes import own_dict, slot_names
-from d2s.backends.lax.forms.kinds.form import Form
+from d2s.backends.lax.forms.kinds.form import Form, per_class
 from d2s.backends.lax.forms.kinds.table import form_of
 from d2s.backends.lax.forms.registered import is_registered, when_registered
 from d2s.libraries import is_d2s_class, is_library_class, is_library_file
@@ -137,7 +136,7 @@ def is_sequence(kind: Any) -> bool:
 WRITTEN_IN_PYTHON = (Counter,)
 
 
-@functools.cache
+@per_class
 def container_form(kind: Any) -> Form | None:
     """The form of a class of containers: a builtin one, or one that a class statement made of it.
 
@@ -163,7 +162,7 @@ def is_users_class(kind: Any) -> bool:
     return kind.__module__ not in sys.builtin_module_names and not is_library_file(file or "<none>")
 
 
-@functools.cache
+@per_class
 def _is_plain(kind: Any) -> bool:
     """Whether objects of a class are their attributes and nothing else."""
     if kind in ATTRIBUTES_ONLY:

@@ -12,14 +12,15 @@ from __future__ import annotations
 import functools
 import inspect
 import types
-from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
 import numpy as np
 
+from d2s.backends.lax.forms.kinds.form import Form
 from d2s.backends.lax.forms.origins import ARRAY
+from d2s.backends.lax.forms.parts import container_form
 from d2s.backends.lax.forms.registered import Layout
 from d2s.backends.lax.forms.trees import leaves
 from d2s.backends.lax.objects.keys import ChangingNumber, Itself, Node, Pairs, Static
@@ -116,8 +117,6 @@ def _entries_of(node: Node) -> Iterable[str]:
         return [".start", ".stop", ".step"]
     if kind is types.MappingProxyType:
         return [".copy()"]
-    if kind is bytearray:
-        return []
     if kind is functools.partial:
         return [".func", ".args", ".keywords"]
     if is_mark(kind):
@@ -128,15 +127,15 @@ def _entries_of(node: Node) -> Iterable[str]:
         return names.names
     if isinstance(names, jax.tree_util.PyTreeDef):
         return _numbered(names.num_leaves)
-    if kind in (set, frozenset):
-        return _numbered(names) if isinstance(names, Pairs) else []
+    if kind is frozenset:
+        return _numbered(names)
     if issubclass(kind, tuple) and isinstance(names, tuple):  # of a class of the user's
         return [*_numbered(names[0]), *(f".{name}" for name in names[1])]
-    if kind is deque:
-        return _numbered(names[0])
-    if issubclass(kind, dict):
-        return [*[".default_factory"] * (kind is defaultdict), *_entries(names)]
-    if issubclass(kind, list | tuple):
+    form = container_form(kind)
+    if form is not None:
+        before = [] if form.extra_name is None else [f".{form.extra_name}"]
+        return [*before, *_entries(form, names)]
+    if issubclass(kind, tuple):
         fields = getattr(kind, "_fields", None)
         return _numbered(names) if fields is None else [f".{name}" for name in fields]
     return [f".{name}" for name in names]
@@ -146,11 +145,14 @@ def _numbered(count: int) -> list[str]:
     return [f"[{n}]" for n in range(count)]
 
 
-def _entries(names: Any) -> list[str]:
-    """The entries of a dict; where its keys are objects, those are parts, too."""
+def _entries(form: Form, names: Any) -> list[str]:
+    """The entries of a container; where keys or items are objects, those are parts, too."""
     if isinstance(names, Pairs):
-        return [f"[{part} {n}]" for n in range(names) for part in ("key", "value")]
-    return [f"[{name!r}]" for name in names]
+        kinds = ("key", "value") if form.is_by_key else ("item",)
+        return [f"[{part} {n}]" for n in range(names) for part in kinds]
+    if not form.has_slots:
+        return []
+    return [form.name(key) for key in names] if form.is_by_key else _numbered(names)
 
 
 def _positional(function: Callable[..., Any], count: int) -> list[str]:

@@ -18,7 +18,6 @@ import functools
 import io
 import types
 import weakref
-from collections import OrderedDict, defaultdict, deque
 from collections.abc import Iterator, Set
 from typing import Any
 
@@ -29,7 +28,8 @@ from d2s.backends.lax.forms import widths
 from d2s.backends.lax.forms.dtypes import fits, is_dynamic
 from d2s.backends.lax.forms.exact import Contents, exact_key
 from d2s.backends.lax.forms.kinds.attributes import attribute_names, getattr_raw, own_dict
-from d2s.backends.lax.forms.kinds.form import EMPTY
+from d2s.backends.lax.forms.kinds.form import EMPTY, Form
+from d2s.backends.lax.forms.kinds.table import known_form
 from d2s.backends.lax.forms.origins import ARRAY as ARRAY
 from d2s.backends.lax.forms.origins import left_kind
 from d2s.backends.lax.forms.parts import (
@@ -217,20 +217,44 @@ class Taken:
     def _contents(self, array: Any, value: Any) -> None:
         self.key.append(Contents(array) if array is value else Static(value))
 
-    def _list(self, value: Any, given: bool) -> None:
-        if self._owner(value):
-            own = _own_attributes(value)
-            self.key.append(Node(type(value), len(value), has_attributes=own is not None))
-            for part in value:
-                self.take(part, given)
-            if own is not None:
-                self.take(own, False)
+    def _container(self, value: Any, given: bool) -> None:
+        """What it has besides its entries, then those, then its attributes.
 
-    def _deque(self, value: Any, given: bool) -> None:
-        if self._owner(value):
-            self.key.append(Node(deque, (len(value), value.maxlen)))
-            for part in value:
-                self.take(part, given)
+        Keys and items of sets are constants; those that have copies themselves are parts.
+        """
+        if not self._owner(value):
+            return
+        kind: Any = type(value)
+        form, own = known_form(kind), _own_attributes(value)
+        held = form.held(value)
+        exact: Any = None
+        names: Any = len(held) if form.has_slots else held
+        if isinstance(held, bytearray):
+            names = bytes(held)
+        elif form.is_by_key or isinstance(held, set):
+            # A program can see the order of a set, which an equal set may have differently.
+            names, exact = list(held), tuple(map(exact_key, held))
+            if any(is_copied(type(key)) for key in names):
+                names, exact = Pairs(len(held)), None
+        self.key.append(Node(kind, names, exact, own is not None))
+        if form.extra_name is not None:
+            extra = form.extra(value)
+            self._atom(extra, False) if isinstance(extra, int) else self.take(extra, False)
+        self._entries(form, held, names, given)
+        if own is not None:
+            self.take(own, False)
+
+    def _entries(self, form: Form, held: Any, names: Any, given: bool) -> None:
+        if not form.has_slots:
+            for item in held if isinstance(names, Pairs) else ():
+                self.take(item, False)
+            return
+        for entry in held.items() if form.is_by_key else held:
+            if form.is_by_key:
+                if isinstance(names, Pairs):
+                    self.take(entry[0], False)
+                entry = entry[1]
+            self.take(entry, given)
 
     def _slice(self, value: Any, given: bool) -> None:
         """Its bounds are arrays, or constants: the shape of what it selects depends on them."""
@@ -263,41 +287,6 @@ class Taken:
         self.key.append(Node(type(value), len(value)))
         for part in value:
             self.take(part, given)
-
-    def _dict(self, value: Any, given: bool) -> None:
-        if not self._owner(value):
-            return
-        keys = list(value)
-        by_identity = any(is_copied(type(key)) for key in keys)
-        own = _own_attributes(value)
-        flag = own is not None
-        if by_identity:  # the keys are objects that have copies themselves
-            self.key.append(Node(type(value), Pairs(len(keys)), has_attributes=flag))
-        else:
-            self.key.append(Node(type(value), keys, tuple(map(exact_key, keys)), flag))
-        if type(value) is defaultdict:
-            self.take(value.default_factory, False)
-        for key, part in value.items():
-            if by_identity:
-                self.take(key, False)
-            self.take(part, given)
-        if own is not None:
-            self.take(own, False)
-
-    def _set(self, value: Any, given: bool) -> None:
-        if not self._owner(value):
-            return
-        if any(is_copied(type(item)) for item in value):
-            self.key.append(Node(set, Pairs(len(value))))
-            for item in value:
-                self.take(item, False)
-        else:
-            # A program can see the order of a set, which an equal set may have differently.
-            self.key.append(Node(set, list(value), tuple(map(exact_key, value))))
-
-    def _bytes(self, value: Any, given: bool) -> None:
-        if self._owner(value):
-            self.key.append(Node(bytearray, bytes(value)))
 
     def _proxy(self, value: Any, given: bool) -> None:
         """A view of a dict that only that dict can change."""
@@ -402,7 +391,7 @@ _ITEMS = ("__getitem__", "__setitem__", "__delitem__", "__iter__", "__len__")
 def _is_own_container(kind: Any) -> bool:
     """Whether a class of the user is a list or dict that reads and stores items as those do."""
     form = container_form(kind)
-    if form is None or form.base not in (list, dict):
+    if form is None or not form.has_slots:
         return False
     own = all(getattr(kind, name) is getattr(form.base, name) for name in _ITEMS)
     return own or kind in WRITTEN_IN_PYTHON
@@ -410,10 +399,8 @@ def _is_own_container(kind: Any) -> bool:
 
 def _own_attributes(value: Any) -> dict[str, Any] | None:
     """The dict of attributes that a container has beside its items; a builtin one has none."""
-    return None if type(value) in _BUILTIN else own_dict(value)
-
-
-_BUILTIN = (list, dict, OrderedDict, defaultdict)
+    kind: Any = type(value)
+    return None if kind is known_form(kind).base else own_dict(value)
 
 
 def _how(kind: Any, value: Any) -> Any:
@@ -423,16 +410,9 @@ def _how(kind: Any, value: Any) -> Any:
     if issubclass(kind, _ATOMS):
         return Taken._atom
     exactly = {
-        list: Taken._list,
         tuple: Taken._tuple,
         slice: Taken._slice,
-        dict: Taken._dict,
-        OrderedDict: Taken._dict,
-        defaultdict: Taken._dict,
-        set: Taken._set,
         frozenset: Taken._frozenset,
-        deque: Taken._deque,
-        bytearray: Taken._bytes,
         types.MappingProxyType: Taken._proxy,
         types.MethodType: Taken._method,
         BoundStatic: Taken._method,
@@ -447,6 +427,9 @@ def _how(kind: Any, value: Any) -> Any:
     }
     if kind in exactly:
         return exactly[kind]
+    form = container_form(kind)
+    if form is not None and kind is form.base:
+        return Taken._container
     if is_registered(kind):
         return Taken._registered
     if issubclass(kind, _FUNCTIONS):
@@ -465,7 +448,7 @@ def _how(kind: Any, value: Any) -> Any:
     if not is_pytree and issubclass(kind, tuple) and not is_library_class(kind):
         return Taken._own_tuple
     if not is_pytree and _is_own_container(kind):
-        return Taken._list if issubclass(kind, list) else Taken._dict
+        return Taken._container
     if not is_copied(kind):
         return Taken._pytree if is_pytree else Taken._opaque
     params = getattr(kind, "__dataclass_params__", None)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 import types
-from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +18,8 @@ from typing import Any
 import jax
 
 from d2s.backends.lax.forms.exact import Contents
+from d2s.backends.lax.forms.kinds.table import known_form
+from d2s.backends.lax.forms.parts import container_form
 from d2s.backends.lax.forms.registered import Layout
 from d2s.backends.lax.objects.keys import Again, ChangingNumber, Itself, Node, Number, Pairs, Static
 from d2s.backends.lax.objects.nnx import is_mark
@@ -157,8 +158,6 @@ class _Reader:
             self._parts(slot, ["func", "args", "keywords"])
         elif kind is types.MappingProxyType:
             self._value(slot)
-        elif kind is bytearray:
-            self._own(slot)
         elif issubclass(kind, tuple) and isinstance(names, tuple):
             self._parts(self._own(slot), [*range(names[0]), *names[1]])
         elif issubclass(kind, tuple):
@@ -170,25 +169,28 @@ class _Reader:
         elif isinstance(names, jax.tree_util.PyTreeDef):
             own = self._own(slot)
             return self._record(kind, own, pytree_names(self._owners[own.holder or 0]))
-        elif issubclass(kind, list | deque):
-            own = self._own(slot)
-            count = names[0] if kind is deque else names
-            parts = self._parts(own, range(count))
-            tree = ["list", own.holder, "deque" if kind is deque else "list", parts]
-            return self._with_attributes(node, own, tree)
-        elif kind in (set, frozenset):
-            own = self._own(slot)
-            if isinstance(names, Pairs):
-                self._parts(own, range(names))
-        elif issubclass(kind, dict):
-            return self._with_attributes(node, slot, self._entries(kind, names, slot))
+        elif container_form(kind) is not None:
+            return self._container(node, slot)
+        elif kind is frozenset:
+            self._parts(self._own(slot), range(names))
         else:
             return self._record(kind, self._own(slot), names)
         return ["fixed", slot.label]
 
-    def _with_attributes(self, node: Node, slot: SlotPath, tree: Json) -> Json:
-        """A list or dict of the user's: a file knows it as a plain one, and not its attributes."""
-        if node.has_attributes and self._value(slot.part("__dict__"))[-1]:
+    def _container(self, node: Node, slot: SlotPath) -> Json:
+        """A list, dict or the like; of a class of the user's a file knows what it is made of."""
+        form, names, own = known_form(node.kind), node.names, self._own(slot)
+        if form.extra_name is not None:
+            self._value(own.part(form.extra_name))
+        tree: Json = ["fixed", slot.label]
+        if isinstance(names, Pairs):
+            for n in range(names * (2 if form.is_by_key else 1)):
+                self._value(own.part(n))
+        elif form.is_by_key:
+            tree = self._entries(names, own) or tree
+        elif form.has_slots:
+            tree = ["list", own.holder, form.base.__name__, self._parts(own, range(names))]
+        if node.has_attributes and self._value(own.part("__dict__"))[-1]:
             return ["fixed", slot.label]
         return tree
 
@@ -201,21 +203,14 @@ class _Reader:
             list(map(list, zip(names, parts, strict=True))),
         ]
 
-    def _entries(self, kind: Any, names: Any, slot: SlotPath) -> Json:
-        own = self._own(slot)
-        if kind is defaultdict:
-            self._value(own.part("default_factory"))
-        if isinstance(names, Pairs):
-            for n in range(names):
-                self._value(own.part(n))
-                self._value(own.part(n))
-            return ["fixed", slot.label]
+    def _entries(self, names: list[Any], own: SlotPath) -> Json | None:
+        """The entries of a dict; None if a file cannot hold its keys."""
         parts = self._parts(own, names)
         try:
             pairs = [[described(key), part] for key, part in zip(names, parts, strict=True)]
         except Exception:
-            return ["fixed", slot.label]
-        return ["dict", own.holder, kind.__name__, pairs]
+            return None
+        return ["dict", own.holder, "dict", pairs]
 
 
 def pytree_names(value: Any) -> list[str]:

@@ -11,7 +11,6 @@ too. What has another structure after a call is refused.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -22,7 +21,7 @@ from d2s.backends.lax.boundary.write_back import Call, Write
 from d2s.backends.lax.forms.dtypes import NUMBERS, is_symbolic
 from d2s.backends.lax.forms.exact import exact_key
 from d2s.backends.lax.forms.kinds.attributes import attribute_names, getattr_raw
-from d2s.backends.lax.forms.parts import is_copied
+from d2s.backends.lax.forms.parts import container_form, is_copied
 from d2s.backends.lax.graph.sites import here
 from d2s.backends.lax.objects.slots import OuterSlot
 from d2s.backends.lax.saving.paths import pytree_names
@@ -178,10 +177,9 @@ _MISSING = object()
 
 
 def _entry(owner: Any, key: Any) -> Any:
-    if isinstance(owner, list | deque):
-        return owner[key]
-    if isinstance(owner, dict):
-        return owner.get(key, _MISSING)
+    form = container_form(type(owner))
+    if form is not None:
+        return form.get(owner, key) if form.has(owner, key) else _MISSING
     return getattr_raw(owner, key) if key in attribute_names(owner) else _MISSING
 
 
@@ -189,10 +187,9 @@ def _parts(value: Any) -> dict[Any, Any] | None:
     """The parts of a container or an object, by the names that `paths` gives them."""
     if isinstance(value, tuple):
         return dict(zip(getattr(value, "_fields", range(len(value))), value, strict=True))
-    if isinstance(value, list | deque):
-        return dict(enumerate(value))
-    if isinstance(value, dict):
-        return dict(value)
+    form = container_form(type(value))
+    if form is not None and form.has_slots:
+        return {key: form.get(value, key) for key in form.keys(value)}
     if isinstance(value, OutputNumber | OwnerNumber | jax.Array | np.ndarray) or value is None:
         return None
     if not jax.tree_util.all_leaves([value]):

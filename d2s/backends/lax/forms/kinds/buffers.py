@@ -47,7 +47,7 @@ class _ByteArray(_Bytes):
 
     def bare(self, kind: Any, extra: Any) -> Any:
         made = bytearray.__new__(kind)
-        bytearray.extend(made, extra)
+        bytearray.extend(made, extra or b"")
         return made
 
     def fill(self, owner: Any, held: Any) -> None:

@@ -18,8 +18,12 @@ own: nothing of the program runs when d2s looks at its values.
 
 from __future__ import annotations
 
+import functools
 import weakref
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 #: stands for the value of an entry that holds none
 EMPTY = object()
@@ -40,6 +44,8 @@ class Form:
     #: whether it is a container of Python's, and by what its entries are found
     is_container = False
     is_by_key = False
+    #: the attribute by which a program reads what it has besides its entries; None for nothing
+    extra_name: str | None = None
     #: how an entry is written in a program
     is_by_attribute = False
 
@@ -93,7 +99,7 @@ class Form:
 
     def extra(self, owner: Any) -> Any:
         """What it has besides its entries, as the `maxlen` of a deque; None for nothing."""
-        return None
+        return None if self.extra_name is None else getattr(owner, self.extra_name)
 
     def bare(self, kind: Any, extra: Any) -> Any:
         """An empty one of a class; no code of the class runs."""
@@ -108,26 +114,34 @@ class Form:
         return f".{key}" if self.is_by_attribute else f"[{key!r}]"
 
 
+def per_class(ask: Callable[[Any], T]) -> Callable[[Any], T]:
+    """A question about classes that is asked once for each, as long as the class lives."""
+    known: weakref.WeakKeyDictionary[type, T] = weakref.WeakKeyDictionary()
+
+    @functools.wraps(ask)
+    def answer(kind: Any) -> T:
+        try:
+            return known[kind]
+        except KeyError:
+            found = known[kind] = ask(kind)
+            return found
+
+    return answer
+
+
 _FORMS: dict[Any, Form] = {}
-#: the forms of classes that were asked for, None for those without
-_found: weakref.WeakKeyDictionary[type, Form | None] = weakref.WeakKeyDictionary()
 
 
 def register(form: Form) -> Form:
     """Put a form into the table: it is that of its class, and of the subclasses without another."""
     _FORMS[form.base] = form
-    _found.clear()
     return form
 
 
+@per_class
 def form_of(kind: Any) -> Form | None:
     """The form of a class; None where its objects are no owners, but hold their attributes."""
-    try:
-        return _found[kind]
-    except KeyError:
-        form = next((_FORMS[base] for base in kind.__mro__ if base in _FORMS), None)
-        _found[kind] = form
-        return form
+    return next((_FORMS[base] for base in kind.__mro__ if base in _FORMS), None)
 
 
 def known_form(kind: Any) -> Form:

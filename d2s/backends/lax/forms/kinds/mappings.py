@@ -56,9 +56,7 @@ class _OrderedDict(_Mapping):
 
 class _DefaultDict(_Mapping):
     base = defaultdict
-
-    def extra(self, owner: Any) -> Any:
-        return owner.default_factory
+    extra_name = "default_factory"
 
     def bare(self, kind: Any, extra: Any) -> Any:
         made = defaultdict.__new__(kind)

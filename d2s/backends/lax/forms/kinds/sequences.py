@@ -56,9 +56,7 @@ class _List(_Sequence):
 
 class _Deque(_Sequence):
     base = deque
-
-    def extra(self, owner: Any) -> Any:
-        return owner.maxlen
+    extra_name = "maxlen"
 
     def bare(self, kind: Any, extra: Any) -> Any:
         made = deque.__new__(kind)

@@ -39,7 +39,7 @@ class _Set(Form):
 
     def bare(self, kind: Any, extra: Any) -> Any:
         made = set.__new__(kind)
-        set.update(made, extra)
+        set.update(made, extra or ())
         return made
 
     def fill(self, owner: Any, held: Any) -> None:
