@@ -125,3 +125,17 @@ def test_the_tour_visits_every_room_of_the_engine():
     rooms = re.findall(r"^\| `(\w+)` \|", TOUR.read_text(encoding="utf-8"), re.MULTILINE)
     folders = (ROOT / "d2s" / "backends" / "lax").glob("*/__init__.py")
     assert {path.parent.name for path in folders} == set(rooms)
+
+
+#: kinds of values that only the room of forms knows by name
+KINDS = {"deque", "OrderedDict", "defaultdict", "Counter", "ChainMap", "UserDict", "UserList"}
+#: modules that have such a container of their own
+OWN = {"backends.lax.function.compiled"}
+
+
+@pytest.mark.parametrize("module", [m for m in modules() if m.startswith(ENGINE)])
+def test_only_forms_know_kinds_of_containers(module):
+    if module.startswith(f"{ENGINE}forms.") or module in OWN:
+        return
+    names = {node.id for node in ast.walk(tree_of(modules()[module])) if isinstance(node, ast.Name)}
+    assert not names & KINDS, "ask the table of forms"

@@ -13,7 +13,6 @@ import functools
 import inspect
 import os
 import types
-from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import Any
@@ -28,6 +27,7 @@ from d2s.backends.lax.control import branches, handlers, loops
 from d2s.backends.lax.control.notes import note
 from d2s.backends.lax.failures import texts, whose
 from d2s.backends.lax.forms import appended
+from d2s.backends.lax.forms.kinds.table import CONTAINERS
 from d2s.backends.lax.function import cache
 from d2s.backends.lax.function.compiled import Compiled
 from d2s.backends.lax.graph import scopes
@@ -246,7 +246,7 @@ class LaxBackend(PythonBackend):
         if special is not None:
             return special(*args, **kwargs)
         owner = getattr(function, "__self__", None)
-        if isinstance(owner, _CONTAINERS) and scopes.snapshots():
+        if isinstance(owner, CONTAINERS) and scopes.snapshots():
             scopes.note_change(owner)
         if isinstance(owner, np.ndarray) and _is_method(function, owner, _CHANGE_ARRAYS):
             aliases.spend_maybe(owner)
@@ -311,7 +311,6 @@ class LaxBackend(PythonBackend):
         return Compiled(original, options)
 
 
-_CONTAINERS = (list, dict, set, deque)
 #: functions of Python's own that take a function, look at it, and do not call it
 _CALL_NOTHING = (functools.wraps, functools.update_wrapper, inspect.signature)
 

@@ -200,10 +200,9 @@ class Results:
             if attributes is not None:
                 object.__setattr__(made, "__dict__", attributes(call))
 
-        # what a set has besides entries are its items, and those are made for each call
-        extra = () if isinstance(value, set) else form.extra(value)
-        if isinstance(value, bytearray):
-            return functools.partial(form.bare, kind, extra), lambda call, made: None
+        if not form.has_slots and not parts:  # nothing in it has to be made for each call
+            return functools.partial(form.bare, kind, form.extra(value)), lambda call, made: None
+        extra = form.extra(value) if form.has_slots else None
         return functools.partial(form.bare, kind, extra), fill
 
     def _attributes(self, value: Any) -> Any:

@@ -16,7 +16,6 @@ from __future__ import annotations
 import dataclasses
 import enum
 import types
-from collections import deque
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import partial
@@ -30,6 +29,7 @@ from d2s.backends.lax.arrays import aliases
 from d2s.backends.lax.arrays.may_alias import is_spent
 from d2s.backends.lax.forms.dtypes import type_of
 from d2s.backends.lax.forms.kinds.form import EMPTY
+from d2s.backends.lax.forms.kinds.table import CONTAINERS, known_form
 from d2s.backends.lax.graph import scopes
 from d2s.backends.lax.semantics.sequences import Sequence
 from d2s.backends.lax.trace.snapshot import Snapshot
@@ -161,15 +161,14 @@ class _Key:
     def _class(self, value: type) -> Hashable:
         return self._itself(value), () if is_library_class(value) else tuple(vars(value))
 
-    def _dict(self, value: dict[Any, Any]) -> Hashable:
-        if type(value) is not dict:
+    def _container(self, value: Any) -> Hashable:
+        form = known_form(type(value))
+        if type(value) is not form.base:
             raise _Unknown
-        return tuple(map(self._atom, value))
-
-    def _deque(self, value: deque[Any]) -> Hashable:
-        if type(value) is not deque:
-            raise _Unknown
-        return value.maxlen
+        extra = form.extra(value) if form.has_slots else None
+        return self._token(extra), tuple(
+            map(self._atom, form.keys(value) if form.is_by_key else ())
+        )
 
     def _method(self, value: Any) -> Hashable:
         return str(value.__name__)
@@ -212,7 +211,7 @@ class _Key:
 _USE = ("_made_in", "_used")
 
 _PLAIN = (
-    *(list, tuple, set, frozenset, bytearray),
+    *(tuple, frozenset),
     *(types.CellType, types.MethodType, staticmethod, classmethod, property, partial),
 )
 
@@ -226,8 +225,7 @@ _DESCRIBED: list[tuple[Any, Callable[[_Key, Any], Hashable]]] = [
     (Maybe, _Key._maybe),
     (Unbound, _Key._unbound),
     (Sequence, _Key._sequence),
-    (dict, _Key._dict),
-    (deque, _Key._deque),
+    (CONTAINERS, _Key._container),
     (
         (
             *(StaticFunction, np.dtype, enum.Enum, dataclasses.Field, jax.sharding.Mesh),

@@ -12,7 +12,6 @@ import dataclasses
 import enum
 import gc
 import types
-from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -21,6 +20,7 @@ import numpy as np
 
 from d2s.backends.lax.forms.dtypes import NUMBERS, Type, type_of
 from d2s.backends.lax.forms.kinds.attributes import attribute_names, getattr_raw, set_raw
+from d2s.backends.lax.forms.kinds.table import CONTAINERS
 from d2s.backends.lax.forms.parts import (
     ATTRIBUTES_ONLY,
     container_form,
@@ -151,14 +151,12 @@ def children(value: Any) -> tuple[list[tuple[str, Any]], Make] | None:
         return [("", value.item)], lambda parts: StackedRows(parts[0], value.count)
     if kind is Box:
         return list(zip(value.names(), value.parts, strict=True)), value.with_parts
-    if kind is dict or kind is OrderedDict:
+    if kind is dict:
         keys = list(value)
         pairs = [(f"[{k!r}]", value[k]) for k in keys]
         return pairs, lambda parts: kind(zip(keys, parts, strict=True))
-    if kind is defaultdict:
-        keys, factory = list(value), value.default_factory
-        pairs = [("", factory), *((f"[{k!r}]", value[k]) for k in keys)]
-        return pairs, lambda p: defaultdict(factory, zip(keys, p[1:], strict=True))
+    if kind in CONTAINERS:
+        return _container_children(value)
     if kind is types.MappingProxyType:
         return [("", behind_proxy(value))], _proxy
     if kind is ProxyTree:

@@ -15,9 +15,9 @@ import ast
 import dis
 import sys
 import types
-from collections import deque
 from typing import Any
 
+from d2s.backends.lax.forms.kinds.table import CONTAINERS
 from d2s.backends.lax.private import user_frames
 from d2s.conversion import is_made_code
 from d2s.errors import UNKNOWN, Site, site_of
@@ -82,7 +82,7 @@ def target(site: Site | None) -> str:
 
 
 _NAMED = (ast.Name, ast.Attribute, ast.Subscript)
-_METHODS = frozenset(name for kind in (list, dict, set, deque) for name in dir(kind))
+_METHODS = frozenset(name for kind in CONTAINERS for name in dir(kind))
 
 
 def path() -> tuple[tuple[types.CodeType, int], ...]:

@@ -227,15 +227,12 @@ class Taken:
         kind: Any = type(value)
         form, own = known_form(kind), _own_attributes(value)
         held = form.held(value)
-        exact: Any = None
-        names: Any = len(held) if form.has_slots else held
-        if isinstance(held, bytearray):
-            names = bytes(held)
-        elif form.is_by_key or isinstance(held, set):
+        names, exact = form.names(held), None
+        if isinstance(names, list):
             # A program can see the order of a set, which an equal set may have differently.
-            names, exact = list(held), tuple(map(exact_key, held))
+            exact = tuple(map(exact_key, names))
             if any(is_copied(type(key)) for key in names):
-                names, exact = Pairs(len(held)), None
+                names, exact = Pairs(len(names)), None
         self.key.append(Node(kind, names, exact, own is not None))
         if form.extra_name is not None:
             extra = form.extra(value)

@@ -13,13 +13,13 @@ has the number 1.
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Any
 
 import numpy as np
 
 from d2s.backends.lax.forms.exact import Holders, Token, attribute_or_empty, exact_key
 from d2s.backends.lax.forms.kinds.attributes import slot_names
+from d2s.backends.lax.forms.kinds.table import CONTAINERS, known_form
 
 
 class Static(Token):
@@ -109,10 +109,10 @@ def _state(holder: Any) -> Any:
     if isinstance(holder, np.ndarray):
         return holder.tobytes()
     ids: list[Any] = []
-    if isinstance(holder, dict):
-        ids = [*map(id, holder), *map(id, holder.values())]
-    elif isinstance(holder, list | set | deque):
-        ids = [*map(id, holder)]
+    if isinstance(holder, CONTAINERS):
+        form = known_form(type(holder))
+        held = form.held(holder)
+        ids = [*map(id, held if form.is_by_key else ()), *map(id, form.reached(held))]
     own = getattr(holder, "__dict__", None)
     if own:
         ids += [*own, *map(id, own.values())]

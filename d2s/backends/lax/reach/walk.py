@@ -13,7 +13,6 @@ import functools
 import itertools
 import sys
 import types
-from collections import deque
 from collections.abc import Iterable
 from typing import Any, Protocol
 
@@ -24,6 +23,7 @@ from d2s.backends.lax.forms.kinds.attributes import own_dict, slot_names
 from d2s.backends.lax.forms.kinds.code import OF_PYTHON, cell_contents
 from d2s.backends.lax.forms.kinds.elsewhere import Elsewhere
 from d2s.backends.lax.forms.kinds.form import EMPTY
+from d2s.backends.lax.forms.kinds.table import CONTAINERS, known_form
 from d2s.backends.lax.objects.flatten import stays_whole
 from d2s.backends.lax.objects.slots import OuterSlot
 from d2s.backends.lax.reach.mentions import attribute_names_of, dotted, global_names, imported
@@ -135,18 +135,18 @@ def _names_in_generators(code: types.CodeType) -> frozenset[str]:
 
 def held_by(value: Any) -> list[Any]:
     """What an object holds: items, attributes, those in `__slots__` included."""
-    if isinstance(value, dict):
-        return [*value.keys(), *value.values()]
-    if isinstance(value, list | tuple | set | frozenset | deque):
+    if isinstance(value, tuple | frozenset):
         return list(value)
-    if isinstance(value, np.ndarray):
-        return list(value.flat) if value.dtype == object else []
+    if isinstance(value, (*CONTAINERS, np.ndarray)):
+        form = known_form(type(value))
+        held = form.held(value)
+        return [*(held if form.is_by_key else ()), *form.reached(held)]
     if isinstance(value, types.MethodType):
         return [value.__self__]
     own = own_dict(value)
-    held = list(own.values()) if isinstance(own, dict) else []
+    values = list(own.values()) if isinstance(own, dict) else []
     kind: Any = type(value)
-    return held + [getattr(value, n) for n in slot_names(kind) if hasattr(value, n)]
+    return values + [getattr(value, n) for n in slot_names(kind) if hasattr(value, n)]
 
 
 class ReachListener(Protocol):
@@ -209,7 +209,7 @@ class Walk:
             return [value.func, value.args, value.keywords]
         if isinstance(value, StaticFunction):
             return [value.original]
-        if isinstance(value, dict | list | tuple | set | frozenset | deque | np.ndarray):
+        if isinstance(value, (*CONTAINERS, tuple, frozenset, np.ndarray)):
             self._keep_whole(value)
             return held_by(value)
         return self._object(value)

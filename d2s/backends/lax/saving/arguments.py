@@ -11,7 +11,6 @@ The number after the kind is that of the object among those that the call may ch
 from __future__ import annotations
 
 import inspect
-from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,13 +20,14 @@ import numpy as np
 
 from d2s.backends.lax.forms.dtypes import own_text
 from d2s.backends.lax.forms.exact import exact_key
+from d2s.backends.lax.forms.kinds.table import SEQUENCES
 from d2s.backends.lax.forms.widths import narrowed, refusal
 from d2s.backends.lax.graph.sites import here
 from d2s.errors import Error, a
 from d2s.files.trees import Json, made
 from d2s.options.specs import Spec
 
-_LISTS: dict[str, Any] = {"list": list, "deque": deque}
+_LISTS: dict[str, Any] = {kind.__name__: kind for kind in SEQUENCES}
 _NUMBERS: dict[str, tuple[type, ...]] = {
     "int": (int,),
     "float": (int, float),

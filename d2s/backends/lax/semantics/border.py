@@ -18,7 +18,6 @@ from __future__ import annotations
 import builtins
 import gc
 import types
-from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -28,6 +27,7 @@ from d2s.backends.lax.failures.texts import Text
 from d2s.backends.lax.failures.whose import is_internal, is_raised_by_user
 from d2s.backends.lax.forms.appended import Recorder
 from d2s.backends.lax.forms.dtypes import is_symbolic
+from d2s.backends.lax.forms.kinds.table import CONTAINERS
 from d2s.backends.lax.forms.origins import ARRAY, kind_of
 from d2s.backends.lax.forms.trees import leaves
 from d2s.backends.lax.graph import scopes, sites
@@ -91,10 +91,11 @@ def _with_parts(function: Any) -> Any:
 
     ``[x].pop(7)`` fails because of the 7, whatever is in the list.
     """
-    return None if isinstance(getattr(function, "__self__", None), _CONTAINERS) else function
-
-
-_CONTAINERS = (list, tuple, dict, set, frozenset, deque)
+    return (
+        None
+        if isinstance(getattr(function, "__self__", None), (tuple, frozenset, *CONTAINERS))
+        else function
+    )
 
 
 def _described(value: Any) -> str:

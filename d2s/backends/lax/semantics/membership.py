@@ -8,21 +8,19 @@ Containers that need a hash, or whose comparisons may run code of the user's, ar
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from d2s.backends.lax.forms.kinds.table import SEQUENCES
 from d2s.backends.lax.regions.regions import is_traced, scalar_predicate
 from d2s.backends.lax.semantics.casts import to_bool
 from d2s.backends.lax.semantics.operands import is_number
 from d2s.backends.lax.semantics.sequences import Range
 from d2s.runtime.on_behalf import asks_for_program
 
-#: containers that compare entry by entry, in their order
-_SEQUENCES = (tuple, list, deque)
 #: classes whose comparison has no effect, so all entries may be compared: Python would stop at
 #: the first entry that is equal, which is not known while the graph is built
 _NUMBERS = (int, float, complex, np.generic, np.ndarray, jax.Array, jax.core.Tracer)
@@ -47,7 +45,7 @@ def _is_in(item: Any, container: Any) -> Any:
         return scalar_predicate(jnp.asarray(inside))
     if type(container) is range and isinstance(item, jax.Array):
         return _is_in_range(item, container)
-    if type(container) not in _SEQUENCES:
+    if type(container) not in (tuple, *SEQUENCES):
         return item in container  # sets and dicts want a hash, and arrays have none
     entries = list(container)
     if not any(isinstance(value, jax.Array) for value in (item, *entries)):

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import sys
 import types
-from collections import deque
 from typing import Any
 
 from d2s.backends.lax.forms.join import ORDER, Difference
 from d2s.backends.lax.forms.kinds.form import WHOLE
+from d2s.backends.lax.forms.kinds.table import SEQUENCES
 from d2s.backends.lax.forms.trees import Leaf, describe
 from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.objects.slots import Slot
@@ -61,7 +61,7 @@ def change(
     else:
         message = f"{label} gets more or fewer entries where that depends on a run-time value"
         fix = "the same entries both ways, with a value that says that there is none"
-        if isinstance(slot.owner, list | deque):
+        if isinstance(slot.owner, SEQUENCES):
             fix = "an array of fixed size, written at an index, and a counter"
     return StagingError(
         message,

@@ -6,10 +6,10 @@ Nobody looks at all names of a module: only those that some function mentions ca
 from __future__ import annotations
 
 import types
-from collections import deque
 from collections.abc import MutableMapping
 from typing import Any
 
+from d2s.backends.lax.forms.kinds.table import CONTAINERS
 from d2s.backends.lax.reach.mentions import attribute_names_of, dotted, imported
 from d2s.backends.lax.trace.before import Before
 from d2s.libraries import is_library_module
@@ -58,6 +58,6 @@ class ModulesRead:
                 continue  # `visit` takes it with all names that are mentioned
             if not name.startswith("__"):
                 self._before.names.append((vars(holder), name, value))
-            if isinstance(value, list | dict | set | deque | MutableMapping):
+            if isinstance(value, (*CONTAINERS, MutableMapping)):
                 reached.append(value)  # as `sys.argv` and `os.environ`
         return reached

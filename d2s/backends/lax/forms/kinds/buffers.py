@@ -42,6 +42,9 @@ class _ByteArray(_Bytes):
     def changed(self, owner: Any, held: bytearray) -> list[Any]:
         return [] if self.is_same(owner, held) else [WHOLE]
 
+    def names(self, held: bytearray) -> bytes:
+        return bytes(held)
+
     def extra(self, owner: Any) -> Any:
         return bytes(owner)
 

@@ -97,6 +97,10 @@ class Form:
 
     # -- what is needed to make another one --------------------------------------------------------
 
+    def names(self, held: Any) -> Any:
+        """What a key knows of the entries: how many there are, their keys, or all of them."""
+        return len(held)
+
     def extra(self, owner: Any) -> Any:
         """What it has besides its entries, as the `maxlen` of a deque; None for nothing."""
         return None if self.extra_name is None else getattr(owner, self.extra_name)
@@ -136,6 +140,11 @@ def register(form: Form) -> Form:
     """Put a form into the table: it is that of its class, and of the subclasses without another."""
     _FORMS[form.base] = form
     return form
+
+
+def forms() -> list[Form]:
+    """All forms of the table."""
+    return list(_FORMS.values())
 
 
 @per_class

@@ -37,6 +37,9 @@ class _Mapping(Form):
         for key, value in dict(held).items():
             self.base.__setitem__(owner, key, value)
 
+    def names(self, held: dict[Any, Any]) -> list[Any]:
+        return list(held)
+
     def delete(self, owner: Any, key: Any) -> None:
         self.base.pop(owner, key, None)
 

@@ -34,6 +34,9 @@ class _Set(Form):
         set.clear(owner)
         set.update(owner, held)
 
+    def names(self, held: set[Any]) -> list[Any]:
+        return list(held)
+
     def extra(self, owner: Any) -> Any:
         return tuple(set.__iter__(owner))
 
