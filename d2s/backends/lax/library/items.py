@@ -75,6 +75,8 @@ class Items:
                 link_view(found, container)
             aliases.numpy_made()
             return found
+        # Python evaluates the key first, and then finds that a number has no items.
+        require_container(container, is_read=True)
         return _item(container, key)
 
 
