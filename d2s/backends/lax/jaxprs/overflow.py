@@ -1,11 +1,9 @@
 """Python integers do not overflow; the 32-bit integers that stand for them in a graph do.
 
 Arithmetic on numbers that came from Python is checked where a wrapped result could go unnoticed: in
-staged loops, in functions that get Python integers, and elsewhere if the ranges do not say that it
-fits (`integer_ranges`). For ``a + b`` the check is whether the sign of the result differs from the
-signs of both operands; it sets the error code of the graph. Counting by one in a loop is not
-checked, nor are sums of a few positions of loops: to overflow, they would need loops of more trips
-than any machine makes.
+staged loops, in functions that get Python integers, and elsewhere, if their ranges do not say that
+it fits (`ranges`). For ``a + b`` the check is whether the sign of the result differs from the signs
+of both operands; it sets the error code of the graph.
 """
 
 from __future__ import annotations
@@ -25,7 +23,10 @@ from jax.extend.core.primitives import (
     sub_p,
 )
 
+from d2s.backends.lax.jaxprs.ranges.rules import full
+
 _LIMIT = 2147483000.0  # below 2**31 by more than the rounding of a float32 product
+_SURE = 2**31 - 2**8  # a product that passes its check is not further from zero than this
 
 
 def _add(a: Any, b: Any, result: Any, params: Any) -> Any:
@@ -69,96 +70,20 @@ CHECKS: dict[Any, Callable[..., Any]] = {
 }
 
 
-#: a sum of so many positions of loops leaves the range only in loops of 2**28 trips
-FEW = 8
+def limits(equation: Any) -> tuple[int, int] | None:
+    """Where the result of an operation must lie to need no check; None for what is no integer.
 
-
-def risky(
-    jaxpr: Any, counts: bool, positions: list[Any], ranges: dict[Any, tuple[int, int]]
-) -> list[Any]:
-    """The equations whose result may leave 32 bits.
-
-    counts     whether the graph is the body of a loop, whose steps by one only count trips
-    positions  variables that are positions of loops
-    ranges     the least and largest values of variables, where they are known
+    The check of a product is done with floats, and says no a little too early.
     """
-    weights: dict[Any, int] = dict.fromkeys(positions, 1) if counts else {}
-    ranges = dict(ranges)
-    found = []
-    for equation in jaxpr.eqns:
-        result = equation.outvars[0] if equation.outvars else None
-        if ranges and _is_in_range(equation, ranges):
-            continue
-        if equation.primitive not in CHECKS or not stands_for_python_int(result):
-            continue
-        weight = _weight(equation, weights)
-        if weight is not None and weight <= FEW:
-            weights[result] = weight
-        elif not (counts and _counts(equation)):
-            found.append(equation)
-    return found
-
-
-def _is_in_range(equation: Any, ranges: dict[Any, tuple[int, int]]) -> bool:
-    """Whether the result surely fits into 32 bits; then its range is known, too."""
-    apply = _CORNERS.get(equation.primitive)
-    if apply is None or not stands_for_python_int(equation.outvars[0]):
-        return False
-    sides = []
-    for var in equation.invars:
-        if hasattr(var, "val"):
-            sides.append((int(var.val), int(var.val)))
-        elif var in ranges:
-            sides.append(ranges[var])
-        else:
-            return False
-    corners = [apply(a, b) for a in sides[0] for b in sides[1]]
-    if min(corners) < -(2**31) or max(corners) >= 2**31:
-        return False
-    ranges[equation.outvars[0]] = min(corners), max(corners)
-    return True
-
-
-_CORNERS: dict[Any, Callable[[int, int], int]] = {
-    add_p: lambda a, b: a + b,
-    sub_p: lambda a, b: a - b,
-    mul_p: lambda a, b: a * b,
-}
-
-
-def _weight(equation: Any, weights: dict[Any, int]) -> int | None:
-    """How many positions of loops a value is the sum of; None if it is no such sum.
-
-    A product with a small constant counts as that many of them; a small summand does not count.
-    """
-    parts: list[int] = []
-    factor = 1
-    for var in equation.invars:
-        if hasattr(var, "val"):
-            small = abs(int(var.val)) <= (FEW if equation.primitive is mul_p else 2**20)
-            factor = abs(int(var.val)) if small else 2**31
-        elif var in weights:
-            parts.append(weights[var])
-        else:
-            return None
-    if not parts:
-        return None
-    if equation.primitive in (add_p, sub_p):
-        return sum(parts) if factor < 2**31 else None
-    if equation.primitive is mul_p and len(parts) == 1:
-        return parts[0] * max(factor, 1)
-    return None
+    aval = equation.outvars[0].aval
+    if equation.primitive in (mul_p, square_p) and stands_for_python_int(equation.outvars[0]):
+        return -_SURE, _SURE
+    return full(aval)
 
 
 def stands_for_python_int(var: Any) -> bool:
     aval = var.aval
     return getattr(aval, "weak_type", False) and aval.dtype == jnp.int32 and aval.shape == ()
-
-
-def _counts(equation: Any) -> bool:
-    """Whether an equation adds or subtracts one."""
-    steps = [v.val for v in equation.invars if hasattr(v, "val")]
-    return equation.primitive in (add_p, sub_p) and any(abs(int(v)) <= 1 for v in steps)
 
 
 def operands(equations: list[Any]) -> list[Any]:

@@ -1,0 +1,220 @@
+"""One walk through a graph: between which numbers each value lies, and which term it is.
+
+    inputs:   i in 0 .. 99                  walk.run(graph, [walk.input(aval, (0, 99)), ...])
+    a = sub i 50                            a in -50 .. 49,   the term  sum(i, -50)
+    b = mul a 7                             b in -350 .. 343, the term  sum(7 i, -350)
+
+A result that may leave its type may be anything of that type, and its term is unknown: what the
+walk says holds for the integers of the graph as they are, those that wrap around included. Every
+operation on the way is noted in `seen` with its range before that, so that whoever walks can ask
+what may wrap, or divide by zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jax.extend.core import Literal, jaxprs_in_params
+from jax.extend.core import primitives as p
+
+from d2s.backends.lax.jaxprs.bounded.loop import loop_p
+from d2s.backends.lax.jaxprs.overflow import limits
+from d2s.backends.lax.jaxprs.ranges import induction
+from d2s.backends.lax.jaxprs.ranges.rules import RULES, Span, full, hull, inside, of_function
+from d2s.backends.lax.jaxprs.ranges.terms import Term, Terms
+
+#: an array of so many elements is looked at for the least and the largest of them
+_FEW = 4096
+#: operations that run a graph of their own, once
+CALLS = frozenset({p.jit_p, p.closed_call_p, p.custom_jvp_call_p, p.custom_vjp_call_p, p.remat_p})
+LOOPS = frozenset({p.while_p, p.scan_p, loop_p})
+
+
+class Value(NamedTuple):
+    """What is known of a value of a graph."""
+
+    #: the numbers between which it lies; None for what is no integer
+    span: Span | None
+    term: Term
+    #: whether Python would compute it by itself, from its own numbers, if the loop were unrolled
+    own: bool = False
+
+
+class Seen(NamedTuple):
+    """An operation that the walk came by."""
+
+    equation: Any
+    given: list[Value]
+    #: the range of its result if integers had no limits; None where that is not known
+    exact: Span | None
+    #: whether it is inside of a function of JAX's, or of a loop
+    in_call: bool
+    in_loop: bool
+
+    @property
+    def wraps(self) -> bool:
+        """Whether the result may not be what it would be without limits."""
+        return not inside(self.exact, limits(self.equation))
+
+
+class Walk:
+    """Goes through graphs."""
+
+    def __init__(self) -> None:
+        self.terms = Terms()
+        self.seen: list[Seen] = []
+        #: whether a term of what may wrap is kept, to guess what is then proven without it
+        self.guesses = False
+        self._calls = self._loops = 0
+
+    # -- values -----------------------------------------------------------------------------------
+
+    def input(self, aval: Any, span: Span | None = None, own: bool = False) -> Value:
+        """A value of which no more is known than its type and its range."""
+        whole = full(aval)
+        if span is not None and whole is not None:
+            span = max(span[0], whole[0]), min(span[1], whole[1])
+        return self.value(whole if span is None else span, None, own)
+
+    def constant(self, value: Any) -> Value:
+        """A value that is there: a number, or an array whose elements are looked at if they are few."""
+        if isinstance(value, jax.core.Tracer):
+            return self.input(value.aval)
+        array = value if isinstance(value, jax.Array) else np.asarray(value)
+        span = full(array)
+        if span is not None and 0 < array.size <= _FEW:
+            held = np.asarray(array)
+            span = int(held.min()), int(held.max())
+        is_number = span is not None and span[0] == span[1]
+        return self.value(span, self.terms.known(span[0]) if is_number else None, own=True)
+
+    def value(self, span: Span | None, term: Term | None = None, own: bool = False) -> Value:
+        return Value(span, self.terms.unknown(span) if term is None else term, own)
+
+    # -- graphs -----------------------------------------------------------------------------------
+
+    def run(self, jaxpr: Any, inputs: Sequence[Value], consts: Sequence[Value] = ()) -> list[Value]:
+        """What the outputs of a graph are, by what its inputs are."""
+        found = dict(zip(jaxpr.invars, inputs, strict=True))
+        found |= dict(zip(jaxpr.constvars, consts, strict=False))
+
+        def of(atom: Any) -> Value:
+            if isinstance(atom, Literal):
+                return self.constant(atom.val)
+            if atom not in found:
+                found[atom] = self.input(atom.aval)
+            return found[atom]
+
+        for equation in jaxpr.eqns:
+            outs = self.apply(equation, [of(v) for v in equation.invars])
+            found.update(zip(equation.outvars, outs, strict=True))
+        return [of(v) for v in jaxpr.outvars]
+
+    def apply(self, equation: Any, given: list[Value]) -> list[Value]:
+        """What the results of an equation are, by what its operands are."""
+        operation = equation.primitive
+        if operation is p.cond_p:
+            return self._branches(equation, given)
+        if operation in LOOPS:
+            with self._inside(loop=True):
+                outs = induction.loop(self, equation, given)
+            is_own = all(value.own for value in given)
+            return [value._replace(own=is_own) for value in outs]
+        if operation in CALLS:
+            return self._call(equation, given)
+        own = all(value.own for value in given)
+        if len(equation.outvars) != 1:
+            is_sorted = operation is p.sort_p
+            found = [given[n].span if is_sorted else None for n in range(len(equation.outvars))]
+            self._see(equation, given, None)
+            results = zip(equation.outvars, found, strict=True)
+            return [self.input(v.aval, span, own) for v, span in results]
+        return [self._result(equation, given, own)]
+
+    def _result(self, equation: Any, given: list[Value], own: bool) -> Value:
+        out = equation.outvars[0]
+        rule, whole = RULES.get(equation.primitive), full(out.aval)
+        if whole is None and equation.primitive is not p.convert_element_type_p:
+            self._see(equation, given, None)
+            return self.value(None, None, own)
+        if rule is None and equation.primitive.name == "stack":
+            rule = RULES[p.concatenate_p]
+        exact = rule.span(equation, *(value.span for value in given)) if rule is not None else None
+        self._see(equation, given, exact)
+        if whole is None:
+            return self.value(exact, None, own)
+        if not self._calls:
+            whole = limits(equation)
+        fits = inside(exact, whole)
+        span = exact if fits else whole
+        term = None
+        if rule is not None and rule.term is not None and (fits or self.guesses):
+            if all(v.aval.shape == () for v in (*equation.invars, out)):
+                term = rule.term(self.terms, equation, span, *(value.term for value in given))
+        return self.value(span, term, own)
+
+    def _see(self, equation: Any, given: list[Value], exact: Span | None) -> None:
+        if not self.guesses:
+            inside_of = self._calls > 0, self._loops > 0
+            self.seen.append(Seen(equation, given, exact, *inside_of))
+
+    def _branches(self, equation: Any, given: list[Value]) -> list[Value]:
+        index, *operands = given
+        branches = equation.params["branches"]
+        span = index.span if inside(index.span, (0, len(branches) - 1)) else None
+        first, last = span if span is not None else (0, len(branches) - 1)
+        sides = [self.run(b.jaxpr, operands) for b in branches[first : last + 1]]
+        if first == last:
+            return [v._replace(own=v.own and index.own) for v in sides[0]]
+        joined = []
+        for cases in zip(*sides, strict=True):
+            whole = hull(*(case.span for case in cases))
+            is_own = index.own and any(case.own for case in cases)
+            term = self._choice(index.term, len(branches), first, [c.term for c in cases], whole)
+            joined.append(self.value(whole, term, is_own))
+        return joined
+
+    def _choice(
+        self, index: Term, count: int, first: int, cases: list[Term], span: Span | None
+    ) -> Term | None:
+        """The choice between the branches that may be taken; None for floats."""
+        if span is None:
+            return None
+        others = self.terms.unknown(span)
+        padded = [others] * first + cases + [others] * (count - first - len(cases))
+        return self.terms.choose(index, padded, span)
+
+    def _call(self, equation: Any, given: list[Value]) -> list[Value]:
+        graph = next(iter(jaxprs_in_params(equation.params)))
+        graph = getattr(graph, "jaxpr", graph)
+        with self._inside(call=True):
+            outs = self.run(graph, given)
+        rule = of_function(equation.params) if equation.primitive is p.jit_p else None
+        exact = rule(equation, *(value.span for value in given)) if rule is not None else None
+        self._see(equation, given, exact if rule is not None else outs[0].span if outs else None)
+        if exact is not None and inside(exact, outs[0].span):
+            return [self.value(exact, None, outs[0].own)]
+        return outs
+
+    @contextmanager
+    def _inside(self, call: bool = False, loop: bool = False) -> Iterator[None]:
+        self._calls += call
+        self._loops += loop
+        try:
+            yield
+        finally:
+            self._calls -= call
+            self._loops -= loop
+
+    @contextmanager
+    def guessing(self) -> Iterator[None]:
+        """What is found meanwhile is a guess: terms are kept though they may wrap."""
+        before, self.guesses = self.guesses, True
+        try:
+            yield
+        finally:
+            self.guesses = before
