@@ -164,6 +164,22 @@ def dropped_if_unused() -> Iterator[None]:
                 equations[n] = weakref.ref(equations[n])
 
 
+def maker_of(tracer: Any) -> Any:
+    """The equation that made a value of a graph that is being built; None for inputs and constants.
+
+    JAX holds on to it there, so that nothing that is needed is dropped.
+    """
+    return getattr(tracer, "parent", None)
+
+
+def constant_of(tracer: Any) -> Any:
+    """The value from outside that a value of a graph stands for; None if it is none."""
+    variable, frame = getattr(tracer, "val", None), frame_of(trace_of(tracer))
+    if isinstance(variable, core.Literal):
+        return variable.val
+    return frame.constvar_to_val.get(variable) if isinstance(variable, core.Var) else None
+
+
 def variable_of(tracer: Any) -> Any:
     """The variable of a graph that a tracer stands for, or the value itself."""
     return getattr(tracer, "val", tracer)

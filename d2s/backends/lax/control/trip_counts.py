@@ -14,7 +14,6 @@ a known number. The question may be the test of the loop or a branch that would 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,14 +22,16 @@ import numpy as np
 
 from d2s.backends.lax.control.plan import Plan
 from d2s.backends.lax.forms.trees import Filler, Out
-from d2s.backends.lax.jaxprs.formulas import COMPARISONS, Formula, Formulas
+from d2s.backends.lax.jaxprs.ranges.rules import full
+from d2s.backends.lax.jaxprs.ranges.terms import COMPARISONS, Term
+from d2s.backends.lax.jaxprs.ranges.walk import Value, Walk
 from d2s.backends.lax.regions.regions import Region
 
 #: the most ways through a trip that are looked at
 MANY = 64
 
-#: a formula and the value that it has on a way through a trip
-Claim = tuple[Formula, int]
+#: a term and the value that it has on a way through a trip
+Claim = tuple[Term, int]
 
 _OPPOSITE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
 _TURNED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
@@ -47,7 +48,7 @@ def most_trips(plan: Plan, tested: Region) -> int | None:
     }
     if not starts:
         return None
-    trip = _TripFormulas(plan, tested)
+    trip = _TripTerms(plan, tested)
     found = []
     for joined in plan.carried:
         if id(joined) in starts:
@@ -56,52 +57,47 @@ def most_trips(plan: Plan, tested: Region) -> int | None:
     return min((n for n in found if n is not None), default=None)
 
 
-class _TripFormulas:
-    """A trip of a loop as formulas: the state before and after it, and whether the loop goes on."""
+class _TripTerms:
+    """A trip of a loop as terms: the state before and after it, and whether the loop goes on."""
 
     def __init__(self, plan: Plan, tested: Region) -> None:
-        self._formulas = Formulas()
+        self._walk = walk = Walk()
         carried = {id(j.sides[0]): j for j in plan.carried}
-        self._before: dict[int, Formula] = {
-            id(hole): self._start(hole, n, id(hole) in carried) for n, hole in enumerate(plan.holes)
-        }
         body, test = plan.region.jaxpr.jaxpr, tested.jaxpr.jaxpr
-        before = list(self._before.values())
-        others = [self._formulas.unknown() for _ in body.invars[len(before) :]]
-        outs = self._formulas.read(body, [*others, *before])
-        self._after = {
-            id(hole): self._end(carried[id(hole)], outs, body.outvars)
-            if id(hole) in carried
-            else self._before[id(hole)]
-            for hole in plan.holes
-        }
-        number = tested.value.index
-        goes_on = [
-            self._formulas.read(test, list(state.values()))[number]
-            for state in (self._before, self._after)
+        first = len(body.invars) - len(plan.holes)
+        before = [
+            self._start(hole, v.aval, id(hole) in carried)
+            for hole, v in zip(plan.holes, body.invars[first:], strict=True)
         ]
-        self._claims: list[Claim] = [(formula, 1) for formula in goes_on]
+        with walk.guessing():
+            others = [walk.input(v.aval) for v in body.invars[:first]]
+            outs = walk.run(body, [*others, *before])
+            after = [
+                self._end(carried[id(hole)], now, outs) if id(hole) in carried else now
+                for hole, now in zip(plan.holes, before, strict=True)
+            ]
+            number = tested.value.index
+            goes_on = [walk.run(test, state)[number].term for state in (before, after)]
+        self._claims: list[Claim] = [(term, 1) for term in goes_on]
+        ends = zip(plan.holes, before, after, strict=True)
+        self._terms = {id(hole): (now.term, then.term) for hole, now, then in ends}
 
-    def _start(self, hole: Any, number: int, is_carried: bool) -> Formula:
-        if is_carried:
-            return self._formulas.make("input", number)
-        is_known = type(hole.init) in (int, bool)
-        return self._formulas.known(hole.init) if is_known else self._formulas.unknown()
+    def _start(self, hole: Any, aval: Any, is_carried: bool) -> Value:
+        is_known = not is_carried and type(hole.init) in (int, bool)
+        return self._walk.constant(hole.init) if is_known else self._walk.input(aval)
 
-    def _end(self, joined: Any, outs: list[Formula], outvars: Sequence[Any]) -> Formula:
+    def _end(self, joined: Any, before: Value, outs: list[Value]) -> Value:
         after = joined.sides[1]
         if isinstance(after, Filler):
-            return self._before[id(joined.sides[0])]
-        if isinstance(after, Out):
-            is_same = outvars[after.index].aval.dtype == joined.type.dtype
-            number: int = after.index
-            return outs[number] if is_same else self._formulas.unknown()
+            return before
+        if isinstance(after, Out) and after.type.dtype == joined.type.dtype:
+            return outs[after.index]
         is_known = type(after) in (int, bool)
-        return self._formulas.known(after) if is_known else self._formulas.unknown()
+        return self._walk.constant(after) if is_known else self._walk.value(full(joined.type))
 
     def counter(self, hole: Any, start: int, dtype: Any) -> _Counter | None:
         """What the ways through a trip do to a number; None if some way is not clear."""
-        own, after = self._before[id(hole)], self._after[id(hole)]
+        own, after = self._terms[id(hole)]
         ways: list[_Way] = []
         choices: list[list[Claim]] = [[]]
         while choices:
@@ -123,7 +119,7 @@ class _TripFormulas:
 class _Undecided(Exception):
     """A way that is two or more: an index is not known on it."""
 
-    def __init__(self, index: Formula, count: int) -> None:
+    def __init__(self, index: Term, count: int) -> None:
         self.index, self.count = index, count
 
 
@@ -147,7 +143,7 @@ class _Way:
     offsets: list[int]
 
     @classmethod
-    def through(cls, claims: list[Claim], own: Formula, after: Formula) -> _Way:
+    def through(cls, claims: list[Claim], own: Term, after: Term) -> _Way:
         facts = _Facts(claims)
         base, by = facts.line(after)
         if base is not own:
@@ -167,56 +163,59 @@ class _Facts:
     """What follows from claims, as far as it takes no more than to look at each of them."""
 
     def __init__(self, claims: list[Claim]) -> None:
-        self._known: dict[Formula, int] = {}
-        self.compared: list[tuple[str, Formula, Formula]] = []
+        self._known: dict[Term, int] = {}
+        self.compared: list[tuple[str, Term, Term]] = []
         todo = list(reversed(claims))
         while todo:
             todo += self._follow(*todo.pop())
 
-    def _follow(self, formula: Formula, value: int) -> list[Claim]:
-        name, parts = formula.name, formula.parts
-        is_new = formula not in self._known
-        now = parts[0] if name == "known" else self._known.setdefault(formula, value)
+    def _follow(self, term: Term, value: int) -> list[Claim]:
+        name, parts = term.name, term.parts
+        is_new = term not in self._known
+        is_known = term.number is not None
+        now = term.number if is_known else self._known.setdefault(term, value)
         if now != value:
             raise _Impossible
-        if not is_new or name == "known":
+        if not is_new or is_known:
             return []
         if name in COMPARISONS:
             self.compared.append((name if value else _OPPOSITE[name], *parts))
         if name == "not":
             return [(parts[0], 1 - value)]
         if name == "choose":
-            return [(self._case(formula), value)]
+            return [(self._case(term), value)]
         is_all = (name == "and" and value == 1) or (name == "or" and value == 0)
         return [(part, value) for part in parts] if is_all else []
 
-    def _case(self, formula: Formula) -> Formula:
+    def _case(self, term: Term) -> Term:
         """Which of its cases a choice is."""
-        index, *cases = formula.parts
-        value = index.parts[0] if index.name == "known" else self._known.get(index)
+        index, *cases = term.parts
+        value = index.number if index.number is not None else self._known.get(index)
         if value is None:
             raise _Undecided(index, len(cases))
-        case: Formula = cases[min(max(value, 0), len(cases) - 1)]
+        case: Term = cases[min(max(value, 0), len(cases) - 1)]
         return case
 
-    def line(self, formula: Formula, own: Formula | None = None) -> tuple[Formula | None, int]:
-        """A formula as another one and a number; None and a number where it is known.
+    def line(self, term: Term, own: Term | None = None) -> tuple[Term | None, int]:
+        """A term as another one and a number; None and a number where it is known.
 
         With `own`, a choice that is open is left alone: it says nothing about that.
         """
         offset = 0
-        while formula.name in ("plus", "choose"):
-            if formula.name == "plus":
-                formula, by = formula.parts
-                offset += by
+        while term.number is None and term.name in ("sum", "choose"):
+            if term.name == "sum":
+                (*others, (first, factor)), by = term.parts
+                if others or factor != 1:
+                    break
+                term, offset = first, offset + by
                 continue
             try:
-                formula = self._case(formula)
+                term = self._case(term)
             except _Undecided:
                 if own is None:
                     raise
-                return formula, offset
-        return (None, formula.parts[0] + offset) if formula.name == "known" else (formula, offset)
+                return term, offset
+        return (term, offset) if term.number is None else (None, term.number + offset)
 
 
 @dataclass

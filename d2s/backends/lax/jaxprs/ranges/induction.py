@@ -19,6 +19,7 @@ trips, all such loops of a program together: nobody waits so long. A number that
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jax.extend.core import primitives as p
@@ -35,7 +36,7 @@ TRIPS = 2**28 - 2**18
 #: how much a trip may move a number that stays inside of 32 bits without another reason
 FEW = 4
 #: how often a guess is made better by the guesses for other numbers
-_ROUNDS = 3
+_ROUNDS = 5
 
 
 class Guess(NamedTuple):
@@ -59,7 +60,7 @@ def loop(walk: Walk, equation: Any, given: list[Value]) -> list[Value]:
     if equation.primitive is p.while_p:
         tests, consts = params["cond_nconsts"], params["body_nconsts"]
         body, inits = params["body_jaxpr"].jaxpr, given[tests + consts :]
-        found = follow(walk, body, given[tests : tests + consts], inits, [])
+        found = _follow(walk, body, given[tests : tests + consts], inits, [])
         _test(walk, params["cond_jaxpr"].jaxpr, given[:tests], found)
         return found.after
     if equation.primitive is p.scan_p:
@@ -69,16 +70,34 @@ def loop(walk: Walk, equation: Any, given: list[Value]) -> list[Value]:
         arrays = zip(body.invars[first:], given[first:], strict=True)
         rows = [walk.input(v.aval, array.span) for v, array in arrays]
         length = length if type(length) is int else None
-        found = follow(walk, body, given[:consts], given[consts:first], rows, length)
+        found = _follow(walk, body, given[:consts], given[consts:first], rows, length)
         after = found.after if length != 0 else given[consts:first]
         return [*after, *found.rows]
     form, test, body = params["form"], params["test"], params["body"].jaxpr
     if test is None or form.masked or len(equation.outvars) != form.carry:
         return [walk.input(v.aval) for v in equation.outvars]
     tests, consts = form.tests, form.tests + form.consts
-    found = follow(walk, body, given[tests:consts], given[consts:], [], form.limit, is_sure=False)
+    found = _follow(walk, body, given[tests:consts], given[consts:], [], form.limit, is_sure=False)
     _test(walk, test.jaxpr, given[:tests], found)
     return found.after
+
+
+def _follow(
+    walk: Walk,
+    body: Any,
+    consts: list[Value],
+    inits: list[Value],
+    rows: list[Value],
+    trips: int | None = None,
+    is_sure: bool = True,
+) -> Loop:
+    """The same, of a body with the inputs [consts] [carry] [rows] and the outputs [carry] [rows]."""
+    kinds = [v.aval for v in body.invars[len(consts) : len(consts) + len(inits)]]
+
+    def trip(heads: list[Value]) -> list[Value]:
+        return walk.run(body, [*consts, *heads, *rows])
+
+    return follow(walk, kinds, inits, trip, trips, is_sure)
 
 
 def counts_of(params: Any) -> tuple[int, int]:
@@ -98,37 +117,36 @@ def _test(walk: Walk, test: Any, consts: list[Value], found: Loop) -> None:
 
 def follow(
     walk: Walk,
-    body: Any,
-    consts: list[Value],
+    kinds: list[Any],
     inits: list[Value],
-    rows: list[Value],
+    trip: Callable[[list[Value]], list[Value]],
     trips: int | None = None,
     is_sure: bool = True,
 ) -> Loop:
     """What a loop of at most `trips` trips carries; of just so many, if that `is_sure`.
 
-    inputs of the body  = [consts] [carry] [rows]
-    outputs of the body = [carry] [rows]
+    `kinds` are the types of what it carries; a `trip` gives what it is after a trip, by what it was
+    before, and the rows that the trip leaves.
     """
-    carried = body.invars[len(consts) : len(consts) + len(inits)]
-    whole = [full(v.aval) for v in carried]
+    whole = [full(kind) for kind in kinds]
 
-    def trip(guesses: list[Guess]) -> tuple[list[Value], list[Value]]:
-        heads = [walk.input(v.aval, g.span) for v, g in zip(carried, guesses, strict=True)]
-        return heads, walk.run(body, [*consts, *heads, *rows])
+    def tried(guesses: list[Guess]) -> tuple[list[Value], list[Value]]:
+        heads = [walk.input(kind, guess.span) for kind, guess in zip(kinds, guesses, strict=True)]
+        return heads, trip(heads)
 
     guesses, outer = [Guess(span) for span in whole], walk.guesses
     with walk.guessing():
-        for _ in range(_ROUNDS if any(span is not None for span in whole) else 0):
-            heads, outs = trip(guesses)
-            ends = zip(inits, heads, outs, whole, strict=False)
+        for n in range(_ROUNDS if any(span is not None for span in whole) else 0):
+            heads, outs = tried(guesses)
+            before = [None if n == 0 else guess.span for guess in guesses]
+            ends = zip(inits, heads, outs, whole, before, strict=False)
             new = [_guess(*end, trips, is_needed=not outer) for end in ends]
             if new == guesses:
                 break
             guesses = new
     while True:
         mark = len(walk.seen)
-        heads, outs = trip(guesses)
+        heads, outs = tried(guesses)
         proven = [
             guess if _holds(guess, init, head, out, trips is None) else Guess(span)
             for guess, init, head, out, span in zip(*(guesses, inits, heads, outs), whole)
@@ -144,11 +162,19 @@ def follow(
 
 
 def _guess(
-    init: Value, head: Value, out: Value, whole: Span | None, trips: int | None, is_needed: bool
+    init: Value,
+    head: Value,
+    out: Value,
+    whole: Span | None,
+    before: Span | None,
+    trips: int | None,
+    is_needed: bool,
 ) -> Guess:
     """The range of a number at the head of a trip, if what was found of one trip is true.
 
-    Where the proof `is_needed`, the number must stay inside of its type.
+    What a trip sets, and does not move, begins with the value from before the loop; each round adds
+    what a trip makes of the range that was guessed `before`. Where the proof `is_needed`, the
+    number must stay inside of its type.
     """
     if whole is None or init.span is None:
         return Guess(whole)
@@ -158,7 +184,7 @@ def _guess(
         span = init.span[0] + by[0], init.span[1] + by[1]
         if inside(span, whole) or not is_needed:
             return Guess(span, moved)
-    return Guess(hull(init.span, out.span))
+    return Guess(init.span if before is None else hull(before, init.span, out.span))
 
 
 def _way(moved: Move, trips: int | None, is_sure: bool = False) -> Span | None:

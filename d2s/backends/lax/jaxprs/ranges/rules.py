@@ -159,12 +159,18 @@ def _opposite_bits(equation: Any, one: Span | None) -> Span | None:
     return span[0] + span[1] - one[1], span[0] + span[1] - one[0]
 
 
-def _shift(function: Callable[[int, int], int], signed: bool = True) -> SpanRule:
+def _shift(function: Callable[[int, int], int], is_logical: bool = False) -> SpanRule:
+    """A shift by less than all bits. The first bit is the sign to an arithmetic shift, of unsigned
+    integers as well, and part of the number to a logical one.
+    """
+
     def rule(equation: Any, one: Span | None, other: Span | None) -> Span | None:
         bits = 8 * equation.outvars[0].aval.dtype.itemsize
         if one is None or other is None or other[0] < 0 or other[1] >= bits:
             return None
-        return None if one[0] < 0 and not signed else _corners(function)(equation, one, other)
+        if function is operator.rshift and (one[1] >> (bits - 1) > 0 or (is_logical and one[0] < 0)):
+            return None
+        return _corners(function)(equation, one, other)
 
     return rule
 
@@ -313,7 +319,7 @@ RULES: dict[Any, Rule] = {
     p.not_p: Rule(_opposite_bits, _named("not")),
     p.shift_left_p: Rule(_shift(operator.lshift)),
     p.shift_right_arithmetic_p: Rule(_shift(operator.rshift)),
-    p.shift_right_logical_p: Rule(_shift(operator.rshift, signed=False)),
+    p.shift_right_logical_p: Rule(_shift(operator.rshift, is_logical=True)),
     p.population_count_p: Rule(_count_of_bits),
     p.clz_p: Rule(_count_of_bits),
     p.convert_element_type_p: Rule(_converted, _cast),

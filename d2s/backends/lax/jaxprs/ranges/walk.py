@@ -99,20 +99,23 @@ class Walk:
 
     def run(self, jaxpr: Any, inputs: Sequence[Value], consts: Sequence[Value] = ()) -> list[Value]:
         """What the outputs of a graph are, by what its inputs are."""
-        found = dict(zip(jaxpr.invars, inputs, strict=True))
-        found |= dict(zip(jaxpr.constvars, consts, strict=False))
+        found = self.values(jaxpr, inputs, consts)
+        return [self.constant(v.val) if isinstance(v, Literal) else found[v] for v in jaxpr.outvars]
+
+    def values(
+        self, jaxpr: Any, inputs: Sequence[Value], consts: Sequence[Value] = ()
+    ) -> dict[Any, Value]:
+        """What all variables of a graph are, by what its inputs are."""
+        found = {v: self.input(v.aval) for v in jaxpr.constvars}
+        found |= dict(zip((*jaxpr.invars, *jaxpr.constvars), (*inputs, *consts), strict=False))
 
         def of(atom: Any) -> Value:
-            if isinstance(atom, Literal):
-                return self.constant(atom.val)
-            if atom not in found:
-                found[atom] = self.input(atom.aval)
-            return found[atom]
+            return self.constant(atom.val) if isinstance(atom, Literal) else found[atom]
 
         for equation in jaxpr.eqns:
             outs = self.apply(equation, [of(v) for v in equation.invars])
             found.update(zip(equation.outvars, outs, strict=True))
-        return [of(v) for v in jaxpr.outvars]
+        return found
 
     def apply(self, equation: Any, given: list[Value]) -> list[Value]:
         """What the results of an equation are, by what its operands are."""
@@ -126,7 +129,9 @@ class Walk:
             return [value._replace(own=is_own) for value in outs]
         if operation in CALLS:
             return self._call(equation, given)
-        own = all(value.own for value in given)
+        # what is made of constants alone is an array to Python, too
+        is_fixed = all(isinstance(operand, Literal) for operand in equation.invars)
+        own = all(value.own for value in given) and not is_fixed
         if len(equation.outvars) != 1:
             is_sorted = operation is p.sort_p
             found = [given[n].span if is_sorted else None for n in range(len(equation.outvars))]
@@ -152,7 +157,8 @@ class Walk:
         fits = inside(exact, whole)
         span = exact if fits else whole
         term = None
-        if rule is not None and rule.term is not None and (fits or self.guesses):
+        is_kept = fits or (self.guesses and equation.primitive is not p.convert_element_type_p)
+        if rule is not None and rule.term is not None and is_kept:
             if all(v.aval.shape == () for v in (*equation.invars, out)):
                 term = rule.term(self.terms, equation, span, *(value.term for value in given))
         return self.value(span, term, own)

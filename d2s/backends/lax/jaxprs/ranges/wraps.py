@@ -9,12 +9,16 @@ are put in, only what may leave is checked (`risky`). In ::
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from jax.core import Tracer
+from jax.extend.core import Literal
+
 from d2s.backends.lax.jaxprs.overflow import CHECKS, stands_for_python_int
+from d2s.backends.lax.jaxprs.ranges.rules import Span
 from d2s.backends.lax.jaxprs.ranges.walk import Seen, Value, Walk
-from d2s.backends.lax.private import equations_of, frame_of, running_traces
+from d2s.backends.lax.private import equations_of, frame_of, running_traces, variable_of
 
 
 class Unchecked(Exception):
@@ -31,33 +35,40 @@ def require_checks() -> None:
 
 def may_wrap(equations: Iterable[Any]) -> bool:
     """Whether an integer may leave its range; those in loops have checks already."""
-    walk, found = Walk(), {}
+    walk = Walk()
+    found: dict[Any, Value] = {}
+
+    def of(operand: Any) -> Value:
+        atom = variable_of(operand) if isinstance(operand, Tracer) else operand
+        return walk.constant(atom.val) if isinstance(atom, Literal) else found.get(atom) or walk.input(atom.aval)
+
     for equation in equations:
-        given = []
-        for operand in equation.invars:
-            atom = getattr(operand, "val", operand) if hasattr(operand, "_trace") else operand
-            known = found.get(atom) if not hasattr(atom, "val") else walk.constant(atom.val)
-            given.append(known or walk.input(atom.aval))
-        found.update(zip(equation.outvars, walk.apply(equation, given), strict=True))
+        outs = walk.apply(equation, list(map(of, equation.invars)))
+        found.update(zip(equation.outvars, outs, strict=True))
         if any(is_risky(one) and not one.in_loop for one in walk.seen):
             return True
         walk.seen.clear()
     return False
 
 
-def risky(jaxpr: Any, inputs: Callable[[Walk, Any], Value]) -> list[Any]:
-    """The equations of a graph, without those of graphs inside, whose result may leave 32 bits.
+def risky(jaxpr: Any, inputs: Sequence[Span | None], consts: Sequence[Span | None]) -> list[Any]:
+    """The equations of a graph whose result may leave 32 bits, without those of graphs inside.
 
-    `inputs` tells what is known of an input or a constant of the graph.
+    It is given what is known of the ranges of inputs and constants.
     """
-    own = {id(equation): equation for equation in jaxpr.eqns if _is_checkable(equation)}
-    if not own:
+    if not any(map(_is_checkable, jaxpr.eqns)):
         return []
     walk = Walk()
-    known = [[inputs(walk, v) for v in some] for some in (jaxpr.invars, jaxpr.constvars)]
-    walk.run(jaxpr, *known)
-    wrapping = {id(one.equation) for one in walk.seen if is_risky(one)}
-    return [equation for key, equation in own.items() if key in wrapping]
+    given = zip((*jaxpr.invars, *jaxpr.constvars), (*inputs, *consts), strict=True)
+    values = [walk.input(v.aval, span) for v, span in given]
+    walk.run(jaxpr, values[: len(inputs)], values[len(inputs) :])
+    found = wrapping(walk)
+    return [equation for equation in jaxpr.eqns if any(v in found for v in equation.outvars)]
+
+
+def wrapping(walk: Walk) -> set[Any]:
+    """The Python integers of the graphs that a walk has seen that may leave 32 bits."""
+    return {one.equation.outvars[0] for one in walk.seen if is_risky(one)}
 
 
 def is_risky(seen: Seen) -> bool:
