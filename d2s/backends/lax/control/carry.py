@@ -32,7 +32,7 @@ from d2s.backends.lax.forms.trees import (
     leaves,
     map_leaves,
 )
-from d2s.backends.lax.graph import scopes, sites
+from d2s.backends.lax.graph import sites
 from d2s.backends.lax.jaxprs.ranges.induction import TRIPS
 from d2s.backends.lax.jaxprs.ranges.rules import Span, full, inside
 from d2s.backends.lax.objects.slots import WHOLE, Slot
@@ -302,7 +302,10 @@ class Settling:
         """The ranges of the inputs of the body that come before what is carried."""
         spans: list[Span | None] = [None] * self._first
         if self.loop.is_counted and self.loop.extra:
-            spans[int(self.with_code)] = 0, TRIPS if self.loop.length is None else self.loop.length - 1
+            spans[int(self.with_code)] = (
+                0,
+                TRIPS if self.loop.length is None else self.loop.length - 1,
+            )
         return spans
 
     def _prove_spans(self, region: Region, holes: list[Hole], joined: list[Joined]) -> None:

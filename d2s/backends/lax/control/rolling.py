@@ -32,7 +32,8 @@ from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.jaxprs.ranges import wraps
 from d2s.backends.lax.jaxprs.ranges.rolled import NotRolled, refuse_other_results
 from d2s.backends.lax.jaxprs.ranges.rules import Span
-from d2s.backends.lax.jaxprs.ranges.walk import Value, Walk
+from d2s.backends.lax.jaxprs.ranges.values import Value
+from d2s.backends.lax.jaxprs.ranges.walk import GraphWalk
 from d2s.backends.lax.regions.regions import Region, failures, is_traced
 from d2s.backends.lax.trace import observers
 from d2s.backends.lax.trace.boxes import build
@@ -277,13 +278,15 @@ class _Own:
                 break
             numbers = kept
 
-    def _walked(self, numbers: list[Hole], length: int | None = None) -> tuple[Walk, dict[Any, Value]]:
-        """The values of a trip, those that Python would compute from the index and `numbers` marked.
+    def _walked(
+        self, numbers: list[Hole], length: int | None = None
+    ) -> tuple[GraphWalk, dict[Any, Value]]:
+        """The values of a trip; what Python would compute from the index and `numbers` is marked.
 
         With the number of trips, the ranges are those of the integers of the graph; without, terms
         say what they would be if nothing left its range.
         """
-        walk = Walk()
+        walk = GraphWalk()
         own = {self.vars[id(hole)]: hole for hole in numbers}
         inputs = []
         for var in self.jaxpr.invars:

@@ -234,7 +234,7 @@ def with_spans(spans: list[KnownSpan]) -> Iterator[None]:
 
 
 def position_span(value: Any) -> Span | None:
-    """The range of the position of a loop around the code that is running; None for other values."""
+    """The range of the position of a loop around the code that runs; None for other values."""
     positions = (known for known in construction.spans if known.is_position)
     return next((known.span for known in positions if known.value is value), None)
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from d2s.backends.lax.graph import scopes
 from d2s.backends.lax.jaxprs.ranges.rules import Span, full
-from d2s.backends.lax.jaxprs.ranges.walk import Walk
+from d2s.backends.lax.jaxprs.ranges.walk import GraphWalk
 from d2s.backends.lax.private import constant_of, maker_of
 
 #: how many operations one behind the other are looked at
@@ -33,7 +33,7 @@ def span_of(value: Any, deep: int = _DEEP) -> Span | None:
     """The least and the largest number that an integer may be; None for what is no integer."""
     if not isinstance(value, jax.core.Tracer):
         is_held = isinstance(value, bool | int | np.generic | np.ndarray | jax.Array)
-        return Walk().constant(value).span if is_held and _fits(value) else None
+        return GraphWalk().constant(value).span if is_held and _fits(value) else None
     whole = full(value.aval)
     if whole is None:
         return None
@@ -58,7 +58,7 @@ def _made(value: Any, deep: int) -> Span | None:
         return None
     known = _known.get(id(equation))
     if known is None or known[0]() is not equation:
-        walk = Walk()
+        walk = GraphWalk()
         given = [walk.input(v.aval, span_of(v, deep - 1)) for v in equation.invars]
         spans = [result.span for result in walk.apply(equation, given)]
         if deep < _DEEP // 2:

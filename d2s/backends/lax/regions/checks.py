@@ -17,7 +17,7 @@ import jax.numpy as jnp
 
 from d2s.backends.lax.forms.dtypes import Type
 from d2s.backends.lax.forms.trees import Out
-from d2s.backends.lax.jaxprs import overflow
+from d2s.backends.lax.jaxprs.ranges import overflow
 
 CODE = Type((), jnp.dtype("int32"), False)
 

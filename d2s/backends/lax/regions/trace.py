@@ -78,7 +78,7 @@ def trace(
     """Run `code` on abstract values of the given types; `watch` is undone before returning.
 
     `stand_for` gives for each input what an output that is this very input is said to be; `begin`
-    is shown the inputs before anything runs; `spans` are the ranges of inputs, where they are known.
+    is shown the inputs before anything runs; `spans` are the ranges of inputs, if they are known.
     """
     _refuse_endless_recursion()
     watch.begin_region()

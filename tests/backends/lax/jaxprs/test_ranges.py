@@ -2,14 +2,16 @@
 
 import operator
 import random
+import sys
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import d2s
 from d2s.backends.lax.jaxprs.ranges.induction import TRIPS
-from d2s.backends.lax.jaxprs.ranges.walk import Walk
+from d2s.backends.lax.jaxprs.ranges.walk import GraphWalk
 
 INT = -(2**31), 2**31 - 1
 
@@ -17,7 +19,7 @@ INT = -(2**31), 2**31 - 1
 def ranges(function, *args, known=()):
     """The ranges of what a function gives; `known` are those of its first arguments."""
     graph = jax.make_jaxpr(function)(*args)
-    walk = Walk()
+    walk = GraphWalk()
     spans = [*known, *[None] * len(args)]
     inputs = [walk.input(v.aval, s) for v, s in zip(graph.jaxpr.invars, spans, strict=False)]
     consts = [walk.constant(value) for value in graph.consts]
@@ -272,3 +274,272 @@ def test_values_of_random_graphs_lie_in_their_ranges(seed):
         args = [np.asarray(rng.choice([*ends, rng.randint(*ends)]), dtype) for ends in known]
         for value, (least, most) in zip(run(*args), spans, strict=True):
             assert least <= int(value) <= most
+
+
+# -- programs --------------------------------------------------------------------------------------
+
+
+def counts_in_a_loop(x):
+    count = total = 0
+    for i in range(200):
+        if x[i] > 0:
+            count += 1
+        total = total + 1000 * count
+    return count * 10_000_000, total
+
+
+def counts_rows(x):
+    count = total = 0
+    for v in x:
+        if v > 0:
+            count += 1
+            total = total + 1000 * count
+    return count * 10_000_000, total
+
+
+def counts_until_it_breaks(x):
+    count = 0
+    for i in range(200):
+        if x[i] > 1:
+            break
+        if x[i] > 0:
+            count += 1
+    return count * 10_000_000
+
+
+def counts_in_two_loops(x):
+    count = 0
+    for i in range(20):
+        for j in range(10):
+            if x[10 * i + j] > 0:
+                count += 1
+    return count * 10_000_000
+
+
+def counter_as_an_index(x):
+    count, table = 0, [2.0 * n for n in range(201)]
+    for v in x:
+        if v > 0:
+            count += 1
+    return table[count]
+
+
+def windows(x):
+    total = 0.0
+    for i in range(len(x) - 2):
+        total = total + x[i : i + 3].sum()
+    return total
+
+
+def windows_from_the_end(x):
+    total = 0.0
+    for i in range(len(x) - 3, -1, -1):
+        total = total + x[i : i + 3].sum() * (i + 1)
+    return total
+
+
+def windows_until_it_breaks(x):
+    total = 0.0
+    for i in range(len(x) - 2):
+        total = total + x[i : i + 3].sum()
+        if total > 50:
+            break
+    return total
+
+
+TABLE = [float(3 * n % 97) for n in range(97)]
+
+
+def index_after_a_remainder(x):
+    return TABLE[(x[0] > 0) * 1000 % 97]
+
+
+def hashed(x):
+    h = 0
+    for i in range(200):
+        h = (31 * h + (7 if x[i] > 0 else 3)) % 97
+    return TABLE[h]
+
+
+ROWS = jnp.asarray(np.random.default_rng(0).normal(size=200), jnp.float32)
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        *(counts_in_a_loop, counts_rows, counts_until_it_breaks, counts_in_two_loops),
+        *(counter_as_an_index, windows, windows_from_the_end, windows_until_it_breaks),
+        *(index_after_a_remainder, hashed),
+    ],
+)
+def test_what_is_proven_is_not_checked(fn):
+    static = d2s.to_static(fn)
+    np.testing.assert_allclose(static(ROWS), fn(ROWS), rtol=1e-4)
+    graph = static.jaxpr(ROWS)
+    assert len(graph.jaxpr.outvars) == len(jax.tree.leaves(fn(ROWS)))  # no error code
+
+
+def steps_too_far(x):
+    n = 0
+    for _ in x:
+        n += 2**28
+    return n
+
+
+def steps_down_too_far(x):
+    n = 0
+    for v in x:
+        if v > 0:
+            n -= 2**27
+    return n
+
+
+def steps_under_a_condition(x):
+    n = 2**31 - 5
+    for v in x:
+        if v > 0:
+            n += 1
+    return n
+
+
+def one_more_than_a_product(x):
+    h = one = 1
+    for v in x:
+        if v > 0:
+            h = h * 46341
+            one = h - 1
+            h = h % 46342
+    return one + h
+
+
+def near_the_limit_in_one_trip(x):
+    h = best = 0
+    for v in x:
+        h = 2147483647 if v > 0 else h
+        best = h + 1
+    return best
+
+
+def grows_by_what_grows(x):
+    a, b = 0, 1
+    for _ in x:
+        a, b = b, a + b
+    return a
+
+
+def counts_fast_until(x):
+    n, v = 0, x[0]
+    while v > 0:
+        n += 10**7
+        v = v - 0.001
+    return n
+
+
+def counts_in_a_loop_inside(x):
+    n = 0
+    for v in x:
+        w = v
+        while w > 0:
+            n += 10**6
+            w = w - 0.01
+    return n
+
+
+def a_counter_set_in_between(x):
+    n = 0
+    for v in x:
+        n = n + 1 if v > 0 else 2147483600
+    return n
+
+
+def squares_of_a_counter(x):
+    n = 0
+    v = 1e5 * x[0]
+    while v > 0:
+        n += 1
+        v = v - 1
+    return n * n
+
+
+def negated_in_a_loop(x):
+    n = -(2**31)
+    for v in x:
+        if v > 0:
+            n = -n - 1
+    return n - 1
+
+
+def left_shift_of_a_counter(x):
+    n = 0
+    for v in x:
+        if v > 0:
+            n += 1
+    return n << 25
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        *(steps_too_far, steps_down_too_far, steps_under_a_condition, one_more_than_a_product),
+        *(near_the_limit_in_one_trip, grows_by_what_grows, counts_fast_until),
+        *(counts_in_a_loop_inside, a_counter_set_in_between, squares_of_a_counter),
+        *(negated_in_a_loop, left_shift_of_a_counter),
+    ],
+)
+@pytest.mark.parametrize("x", [ROWS, jnp.ones(200), -jnp.ones(200), jnp.zeros(200)])
+def test_no_integer_wraps_in_silence(fn, x):
+    want = fn(x)
+    static = d2s.to_static(fn)
+    try:
+        assert static(x) == want
+    except d2s.IntegerOverflow:
+        seen = []
+        # some integer on the way is too large for 32 bits, or the product of its check nearly is
+        largest(fn, x, seen)
+        assert max(seen) >= 2147483000
+
+
+def largest(fn, x, seen):
+    """The largest integers that a function computes, as a debugger would see its variables."""
+
+    def trace(frame, event, arg):
+        if frame.f_code is fn.__code__:
+            seen.extend(abs(v) for v in frame.f_locals.values() if type(v) is int)
+            return trace
+        return None
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        seen.append(abs(fn(x)))
+    finally:
+        sys.settrace(before)
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_with_wide_numbers_on_and_off(wide):
+    with jax.enable_x64(wide):
+        rows = jnp.asarray(np.asarray(ROWS))
+        assert d2s.to_static(counts_in_a_loop)(rows) == counts_in_a_loop(rows)
+        if wide:
+            assert d2s.to_static(steps_too_far)(rows) == steps_too_far(rows)
+        else:
+            with pytest.raises(d2s.IntegerOverflow):
+                d2s.to_static(steps_too_far)(rows)
+
+
+def test_small_integers_of_arrays_wrap_as_they_do():
+    def f(x):
+        n = jnp.int8(100)
+        for _ in range(200):
+            n = n + jnp.int8(1)
+        return n
+
+    assert d2s.to_static(f)(ROWS) == f(ROWS)
+
+
+def test_lanes_of_a_program():
+    x = jnp.stack([ROWS, -ROWS])
+    want = [counts_rows(row) for row in x]
+    got = jax.vmap(d2s.to_static(counts_rows))(x)
+    np.testing.assert_array_equal(np.stack(got, 1), want)

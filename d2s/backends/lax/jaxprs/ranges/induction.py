@@ -20,15 +20,14 @@ trips, all such loops of a program together: nobody waits so long. A number that
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from jax.extend.core import primitives as p
 
+from d2s.backends.lax.jaxprs.ranges import trip_counts
 from d2s.backends.lax.jaxprs.ranges.rules import Span, full, hull, inside
 from d2s.backends.lax.jaxprs.ranges.terms import Move, move
-
-if TYPE_CHECKING:
-    from d2s.backends.lax.jaxprs.ranges.walk import Value, Walk
+from d2s.backends.lax.jaxprs.ranges.values import Value, Values
 
 #: No program makes so many trips. Eight times as many, and a little more, fit into 32 bits: sums
 #: of a few positions of loops are not checked.
@@ -46,7 +45,7 @@ class Guess(NamedTuple):
     move: Move | None = None
 
 
-class Loop(NamedTuple):
+class CarriedValues(NamedTuple):
     """What is known of a loop: its carry at the head of a trip and after the loop, and its rows."""
 
     heads: list[Value]
@@ -54,15 +53,13 @@ class Loop(NamedTuple):
     rows: list[Value]
 
 
-def loop(walk: Walk, equation: Any, given: list[Value]) -> list[Value]:
+def loop(walk: Values, equation: Any, given: list[Value]) -> list[Value]:
     """The results of a loop of the graph."""
     params = equation.params
     if equation.primitive is p.while_p:
-        tests, consts = params["cond_nconsts"], params["body_nconsts"]
-        body, inits = params["body_jaxpr"].jaxpr, given[tests + consts :]
-        found = _follow(walk, body, given[tests : tests + consts], inits, [])
-        _test(walk, params["cond_jaxpr"].jaxpr, given[:tests], found)
-        return found.after
+        tests, consts = params["cond_nconsts"], params["cond_nconsts"] + params["body_nconsts"]
+        test, body, limit = params["cond_jaxpr"].jaxpr, params["body_jaxpr"].jaxpr, None
+        return _while(walk, test, body, given[:tests], given[tests:consts], given[consts:], limit)
     if equation.primitive is p.scan_p:
         consts, carry = counts_of(params)
         length, body = params["length"], params["jaxpr"].jaxpr
@@ -70,34 +67,83 @@ def loop(walk: Walk, equation: Any, given: list[Value]) -> list[Value]:
         arrays = zip(body.invars[first:], given[first:], strict=True)
         rows = [walk.input(v.aval, array.span) for v, array in arrays]
         length = length if type(length) is int else None
-        found = _follow(walk, body, given[:consts], given[consts:first], rows, length)
+        kinds = [v.aval for v in body.invars[consts:first]]
+
+        def trip(heads: list[Value]) -> list[Value]:
+            return walk.run(body, [*given[:consts], *heads, *rows])
+
+        found = follow(walk, kinds, given[consts:first], trip, length)
         after = found.after if length != 0 else given[consts:first]
         return [*after, *found.rows]
     form, test, body = params["form"], params["test"], params["body"].jaxpr
     if test is None or form.masked or len(equation.outvars) != form.carry:
         return [walk.input(v.aval) for v in equation.outvars]
     tests, consts = form.tests, form.tests + form.consts
-    found = _follow(walk, body, given[tests:consts], given[consts:], [], form.limit, is_sure=False)
-    _test(walk, test.jaxpr, given[:tests], found)
+    limit, test = form.limit, test.jaxpr
+    return _while(walk, test, body, given[:tests], given[tests:consts], given[consts:], limit)
+
+
+def _while(
+    walk: Values,
+    test: Any,
+    body: Any,
+    tests: list[Value],
+    consts: list[Value],
+    inits: list[Value],
+    limit: int | None,
+) -> list[Value]:
+    """What a loop that ends by its test carries at last; `tests` are what only that reads."""
+    kinds = [v.aval for v in body.invars[len(consts) :]]
+
+    def trip(heads: list[Value]) -> list[Value]:
+        return walk.run(body, [*consts, *heads])
+
+    def goes_on(heads: list[Value]) -> Value:
+        return walk.run(test, [*tests, *heads])[0]
+
+    if limit is None:
+        limit = most_trips(walk, kinds, inits, trip, goes_on)
+    found = follow(walk, kinds, inits, trip, limit, is_sure=False)
+    # the test is asked at the head of each trip, and after the last one
+    ends = zip(kinds, found.heads, found.after, strict=True)
+    goes_on([walk.input(kind, hull(head.span, last.span)) for kind, head, last in ends])
     return found.after
 
 
-def _follow(
-    walk: Walk,
-    body: Any,
-    consts: list[Value],
+def most_trips(
+    walk: Values,
+    kinds: list[Any],
     inits: list[Value],
-    rows: list[Value],
-    trips: int | None = None,
-    is_sure: bool = True,
-) -> Loop:
-    """The same, of a body with the inputs [consts] [carry] [rows] and the outputs [carry] [rows]."""
-    kinds = [v.aval for v in body.invars[len(consts) : len(consts) + len(inits)]]
+    trip: Callable[[list[Value]], list[Value]],
+    goes_on: Callable[[list[Value]], Value],
+) -> int | None:
+    """A number of trips that a loop surely does not exceed; None if no counter gives one.
 
-    def trip(heads: list[Value]) -> list[Value]:
-        return walk.run(body, [*consts, *heads, *rows])
+    It is given as in `follow`; `goes_on` is the test of the loop.
+    """
+    starts = [_start(init, kind) for init, kind in zip(inits, kinds, strict=True)]
+    if not any(start is not None for start in starts):
+        return None
+    with walk.guessing():
+        before = [walk.input(kind) for kind in kinds]
+        kept = [a.term is b.term for a, b in zip(before, trip(before), strict=False)]
+        for n, start in enumerate(starts):
+            if kept[n] and start is not None:  # no trip changes it
+                before[n], starts[n] = walk.constant(start), None
+        after = trip(before)[: len(before)]
+        claims = [(goes_on(state).term, 1) for state in (before, after)]
+    found = []
+    for start, kind, now, then in zip(starts, kinds, before, after, strict=True):
+        whole = full(kind)
+        if start is not None and whole is not None:
+            found.append(trip_counts.most_trips(claims, now.term, then.term, start, whole))
+    return min((n for n in found if n is not None), default=None)
 
-    return follow(walk, kinds, inits, trip, trips, is_sure)
+
+def _start(init: Value, kind: Any) -> int | None:
+    """The number that an integer or a flag begins with, if it is known."""
+    is_number = init.span is not None and kind.shape == () and init.span[0] == init.span[1]
+    return init.span[0] if is_number and init.span is not None else None
 
 
 def counts_of(params: Any) -> tuple[int, int]:
@@ -108,21 +154,14 @@ def counts_of(params: Any) -> tuple[int, int]:
     return len(consts), len(carry)
 
 
-def _test(walk: Walk, test: Any, consts: list[Value], found: Loop) -> None:
-    """The test is asked at the head of each trip, and after the last one."""
-    carried = zip(test.invars[len(consts) :], found.heads, found.after, strict=True)
-    asked = [walk.input(v.aval, hull(head.span, last.span)) for v, head, last in carried]
-    walk.run(test, [*consts, *asked])
-
-
 def follow(
-    walk: Walk,
+    walk: Values,
     kinds: list[Any],
     inits: list[Value],
     trip: Callable[[list[Value]], list[Value]],
     trips: int | None = None,
     is_sure: bool = True,
-) -> Loop:
+) -> CarriedValues:
     """What a loop of at most `trips` trips carries; of just so many, if that `is_sure`.
 
     `kinds` are the types of what it carries; a `trip` gives what it is after a trip, by what it was
@@ -149,16 +188,18 @@ def follow(
         heads, outs = tried(guesses)
         proven = [
             guess if _holds(guess, init, head, out, trips is None) else Guess(span)
-            for guess, init, head, out, span in zip(*(guesses, inits, heads, outs), whole)
+            for guess, init, head, out, span in zip(
+                guesses, inits, heads, outs, whole, strict=False
+            )
         ]
         if proven == guesses:
             break
         del walk.seen[mark:]
         guesses = proven
     is_sure = is_sure and trips is not None
-    ends = zip(guesses, inits, heads, outs, strict=False)
-    after = [_after(walk, *end, trips, is_sure) for end in ends]
-    return Loop(heads, after, outs[len(inits) :])
+    last = zip(guesses, inits, heads, outs, strict=False)
+    after = [_after(walk, *end, trips, is_sure) for end in last]
+    return CarriedValues(heads, after, outs[len(inits) :])
 
 
 def _guess(
@@ -215,7 +256,7 @@ def _holds(guess: Guess, init: Value, head: Value, out: Value, paced: bool) -> b
 
 
 def _after(
-    walk: Walk,
+    walk: Values,
     guess: Guess,
     init: Value,
     head: Value,
@@ -226,15 +267,16 @@ def _after(
     """What a number is after the loop."""
     makes_a_trip = is_sure and trips is not None and trips > 0
     span = out.span if makes_a_trip else hull(init.span, out.span)
-    by = None if guess.move is None else _way(guess.move, trips, is_sure)
-    slow = move(out.term, head.term, paced=True)
-    if by is None or slow is None or span is None or init.span is None:
+    moved, slow = guess.move, move(out.term, head.term, paced=True)
+    by = None if moved is None else _way(moved, trips, is_sure)
+    if moved is None or by is None or slow is None or span is None or init.span is None:
         return walk.value(span)
     span = max(span[0], init.span[0] + by[0]), min(span[1], init.span[1] + by[1])
     paced = _pace(slow)
-    moved = paced
-    if trips is not None:
-        least, most = trips * guess.move.least, trips * guess.move.most
-        least, most = (least, most) if is_sure else (min(least, 0), max(most, 0))
-        moved = Move(least, most, guess.move.down, guess.move.up)
+    if trips is None:
+        moved = paced
+    else:
+        least, most = trips * moved.least, trips * moved.most
+        moved = moved._replace(least=least, most=most)
+        moved = moved if is_sure else moved.or_else(moved._replace(least=0, most=0))
     return walk.value(span, walk.terms.make("moved", init.term, moved, paced, span=span))

@@ -17,7 +17,8 @@ from jax.extend.core import Literal, jaxprs_in_params
 from jax.extend.core import primitives as p
 
 from d2s.backends.lax.jaxprs.ranges.rules import full, inside
-from d2s.backends.lax.jaxprs.ranges.walk import CALLS, LOOPS, Seen
+from d2s.backends.lax.jaxprs.ranges.values import SeenOperation
+from d2s.backends.lax.jaxprs.ranges.walk import CALLS, LOOPS
 from d2s.errors import Error
 
 #: functions of `jax.numpy` that divide: graphs with nothing but a name to tell what they compute
@@ -30,7 +31,7 @@ class NotRolled(Error):
     code = "D2S044"
 
 
-def refuse_other_results(seen: Seen) -> None:
+def refuse_other_results(seen: SeenOperation) -> None:
     """Refuse an operation on Python's own numbers that may give something else than Python's."""
     equation = seen.equation
     operation, results = equation.primitive, equation.outvars
@@ -54,7 +55,7 @@ def refuse_other_results(seen: Seen) -> None:
         raise NotRolled("what is computed from the index may leave its range")
 
 
-def _refuse_zero(seen: Seen) -> None:
+def _refuse_zero(seen: SeenOperation) -> None:
     """Where Python divides two numbers of its own, zero is an exception."""
     divisor, span = seen.equation.invars[1], seen.given[1].span
     if isinstance(divisor, Literal) and span is None:

@@ -26,6 +26,8 @@ SpanRule = Callable[..., Span | None]
 #: the term of a result, by what makes terms, the equation, its range and the terms of its operands
 TermRule = Callable[..., Term | None]
 
+_iinfo: Any = jnp.iinfo
+
 #: integers up to here are numbers that a float has exactly
 _EXACT = 2**24
 
@@ -46,7 +48,8 @@ def full(aval: Any) -> Span | None:
         return 0, 1
     if not jnp.issubdtype(dtype, jnp.integer):
         return None
-    return int(jnp.iinfo(dtype).min), int(jnp.iinfo(dtype).max)
+    info = _iinfo(dtype)
+    return int(info.min), int(info.max)
 
 
 def hull(*spans: Span | None) -> Span | None:
@@ -107,7 +110,7 @@ def _remainder(_: Any, one: Span | None, other: Span | None) -> Span | None:
     """Python's ``%``: it has the sign of the divisor; `jnp.remainder` gives 0 for the divisor 0."""
     if one is None or other is None:
         return None
-    if 0 <= one[0] and one[1] < other[0]:
+    if one[0] >= 0 and one[1] < other[0]:
         return one
     return min(other[0] + 1, 0), max(other[1] - 1, 0)
 
@@ -160,15 +163,18 @@ def _opposite_bits(equation: Any, one: Span | None) -> Span | None:
 
 
 def _shift(function: Callable[[int, int], int], is_logical: bool = False) -> SpanRule:
-    """A shift by less than all bits. The first bit is the sign to an arithmetic shift, of unsigned
-    integers as well, and part of the number to a logical one.
+    """A shift by less than all bits.
+
+    The first bit is the sign to an arithmetic shift, of unsigned integers as well, and part of the
+    number to a logical one.
     """
 
     def rule(equation: Any, one: Span | None, other: Span | None) -> Span | None:
         bits = 8 * equation.outvars[0].aval.dtype.itemsize
         if one is None or other is None or other[0] < 0 or other[1] >= bits:
             return None
-        if function is operator.rshift and (one[1] >> (bits - 1) > 0 or (is_logical and one[0] < 0)):
+        has_first_bit = one[1] >> (bits - 1) > 0 or (is_logical and one[0] < 0)
+        if function is operator.rshift and has_first_bit:
             return None
         return _corners(function)(equation, one, other)
 
@@ -264,6 +270,10 @@ def _difference(terms: Terms, _: Any, span: Span | None, one: Term, other: Term)
     return terms.sum(one, other, -1, span)
 
 
+def _negative(terms: Terms, _: Any, span: Span | None, one: Term) -> Term:
+    return terms.sum(terms.known(0), one, -1, span)
+
+
 def _product(terms: Terms, _: Any, span: Span | None, one: Term, other: Term) -> Term | None:
     return terms.product(one, other, span)
 
@@ -305,7 +315,7 @@ RULES: dict[Any, Rule] = {
     p.mul_p: Rule(_corners(operator.mul), _product),
     p.max_p: Rule(_corners(max)),
     p.min_p: Rule(_corners(min)),
-    p.neg_p: Rule(_corners(lambda a, _: -a), lambda t, _, span, one: t.sum(t.known(0), one, -1, span)),
+    p.neg_p: Rule(_corners(lambda a, _: -a), _negative),
     p.abs_p: Rule(_absolute),
     p.sign_p: Rule(_corners(lambda a, _: (a > 0) - (a < 0))),
     p.div_p: Rule(_quotient),

@@ -14,88 +14,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
-import jax
-import numpy as np
 from jax.extend.core import Literal, jaxprs_in_params
 from jax.extend.core import primitives as p
 
 from d2s.backends.lax.jaxprs.bounded.loop import loop_p
-from d2s.backends.lax.jaxprs.overflow import limits
 from d2s.backends.lax.jaxprs.ranges import induction
+from d2s.backends.lax.jaxprs.ranges.overflow import limits
 from d2s.backends.lax.jaxprs.ranges.rules import RULES, Span, full, hull, inside, of_function
-from d2s.backends.lax.jaxprs.ranges.terms import Term, Terms
+from d2s.backends.lax.jaxprs.ranges.terms import Term
+from d2s.backends.lax.jaxprs.ranges.values import SeenOperation, Value, Values
 
-#: an array of so many elements is looked at for the least and the largest of them
-_FEW = 4096
 #: operations that run a graph of their own, once
 CALLS = frozenset({p.jit_p, p.closed_call_p, p.custom_jvp_call_p, p.custom_vjp_call_p, p.remat_p})
 LOOPS = frozenset({p.while_p, p.scan_p, loop_p})
 
 
-class Value(NamedTuple):
-    """What is known of a value of a graph."""
-
-    #: the numbers between which it lies; None for what is no integer
-    span: Span | None
-    term: Term
-    #: whether Python would compute it by itself, from its own numbers, if the loop were unrolled
-    own: bool = False
-
-
-class Seen(NamedTuple):
-    """An operation that the walk came by."""
-
-    equation: Any
-    given: list[Value]
-    #: the range of its result if integers had no limits; None where that is not known
-    exact: Span | None
-    #: whether it is inside of a function of JAX's, or of a loop
-    in_call: bool
-    in_loop: bool
-
-    @property
-    def wraps(self) -> bool:
-        """Whether the result may not be what it would be without limits."""
-        return not inside(self.exact, limits(self.equation))
-
-
-class Walk:
+class GraphWalk(Values):
     """Goes through graphs."""
 
     def __init__(self) -> None:
-        self.terms = Terms()
-        self.seen: list[Seen] = []
-        #: whether a term of what may wrap is kept, to guess what is then proven without it
-        self.guesses = False
+        super().__init__()
         self._calls = self._loops = 0
-
-    # -- values -----------------------------------------------------------------------------------
-
-    def input(self, aval: Any, span: Span | None = None, own: bool = False) -> Value:
-        """A value of which no more is known than its type and its range."""
-        whole = full(aval)
-        if span is not None and whole is not None:
-            span = max(span[0], whole[0]), min(span[1], whole[1])
-        return self.value(whole if span is None else span, None, own)
-
-    def constant(self, value: Any) -> Value:
-        """A value that is there: a number, or an array whose elements are looked at if they are few."""
-        if isinstance(value, jax.core.Tracer):
-            return self.input(value.aval)
-        array = value if isinstance(value, jax.Array) else np.asarray(value)
-        span = full(array)
-        if span is not None and 0 < array.size <= _FEW:
-            held = np.asarray(array)
-            span = int(held.min()), int(held.max())
-        is_number = span is not None and span[0] == span[1]
-        return self.value(span, self.terms.known(span[0]) if is_number else None, own=True)
-
-    def value(self, span: Span | None, term: Term | None = None, own: bool = False) -> Value:
-        return Value(span, self.terms.unknown(span) if term is None else term, own)
-
-    # -- graphs -----------------------------------------------------------------------------------
 
     def run(self, jaxpr: Any, inputs: Sequence[Value], consts: Sequence[Value] = ()) -> list[Value]:
         """What the outputs of a graph are, by what its inputs are."""
@@ -156,17 +97,17 @@ class Walk:
             whole = limits(equation)
         fits = inside(exact, whole)
         span = exact if fits else whole
-        term = None
         is_kept = fits or (self.guesses and equation.primitive is not p.convert_element_type_p)
-        if rule is not None and rule.term is not None and is_kept:
-            if all(v.aval.shape == () for v in (*equation.invars, out)):
-                term = rule.term(self.terms, equation, span, *(value.term for value in given))
+        is_number = all(v.aval.shape == () for v in (*equation.invars, out))
+        if rule is None or rule.term is None or not is_kept or not is_number:
+            return self.value(span, None, own)
+        term = rule.term(self.terms, equation, span, *(value.term for value in given))
         return self.value(span, term, own)
 
     def _see(self, equation: Any, given: list[Value], exact: Span | None) -> None:
         if not self.guesses:
             inside_of = self._calls > 0, self._loops > 0
-            self.seen.append(Seen(equation, given, exact, *inside_of))
+            self.seen.append(SeenOperation(equation, given, exact, *inside_of))
 
     def _branches(self, equation: Any, given: list[Value]) -> list[Value]:
         index, *operands = given
@@ -215,12 +156,3 @@ class Walk:
         finally:
             self._calls -= call
             self._loops -= loop
-
-    @contextmanager
-    def guessing(self) -> Iterator[None]:
-        """What is found meanwhile is a guess: terms are kept though they may wrap."""
-        before, self.guesses = self.guesses, True
-        try:
-            yield
-        finally:
-            self.guesses = before

@@ -4,7 +4,7 @@ Where nothing checks them yet, the graph is built again with checks (`require_ch
 are put in, only what may leave is checked (`risky`). In ::
 
     n = int(x) % 1000           0 .. 999
-    return n * n + int(y)       the product is 998001 at most; the sum may be anything, so it is risky
+    return n * n + int(y)       the product is 998001 at most; the sum may be anything: it is risky
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from typing import Any
 from jax.core import Tracer
 from jax.extend.core import Literal
 
-from d2s.backends.lax.jaxprs.overflow import CHECKS, stands_for_python_int
+from d2s.backends.lax.jaxprs.ranges.overflow import CHECKS, stands_for_python_int
 from d2s.backends.lax.jaxprs.ranges.rules import Span
-from d2s.backends.lax.jaxprs.ranges.walk import Seen, Value, Walk
+from d2s.backends.lax.jaxprs.ranges.values import SeenOperation, Value
+from d2s.backends.lax.jaxprs.ranges.walk import GraphWalk
 from d2s.backends.lax.private import equations_of, frame_of, running_traces, variable_of
 
 
@@ -35,12 +36,14 @@ def require_checks() -> None:
 
 def may_wrap(equations: Iterable[Any]) -> bool:
     """Whether an integer may leave its range; those in loops have checks already."""
-    walk = Walk()
+    walk = GraphWalk()
     found: dict[Any, Value] = {}
 
     def of(operand: Any) -> Value:
         atom = variable_of(operand) if isinstance(operand, Tracer) else operand
-        return walk.constant(atom.val) if isinstance(atom, Literal) else found.get(atom) or walk.input(atom.aval)
+        if isinstance(atom, Literal):
+            return walk.constant(atom.val)
+        return found[atom] if atom in found else walk.input(atom.aval)
 
     for equation in equations:
         outs = walk.apply(equation, list(map(of, equation.invars)))
@@ -58,7 +61,7 @@ def risky(jaxpr: Any, inputs: Sequence[Span | None], consts: Sequence[Span | Non
     """
     if not any(map(_is_checkable, jaxpr.eqns)):
         return []
-    walk = Walk()
+    walk = GraphWalk()
     given = zip((*jaxpr.invars, *jaxpr.constvars), (*inputs, *consts), strict=True)
     values = [walk.input(v.aval, span) for v, span in given]
     walk.run(jaxpr, values[: len(inputs)], values[len(inputs) :])
@@ -66,12 +69,12 @@ def risky(jaxpr: Any, inputs: Sequence[Span | None], consts: Sequence[Span | Non
     return [equation for equation in jaxpr.eqns if any(v in found for v in equation.outvars)]
 
 
-def wrapping(walk: Walk) -> set[Any]:
+def wrapping(walk: GraphWalk) -> set[Any]:
     """The Python integers of the graphs that a walk has seen that may leave 32 bits."""
     return {one.equation.outvars[0] for one in walk.seen if is_risky(one)}
 
 
-def is_risky(seen: Seen) -> bool:
+def is_risky(seen: SeenOperation) -> bool:
     return _is_checkable(seen.equation) and not seen.in_call and seen.wraps
 
 

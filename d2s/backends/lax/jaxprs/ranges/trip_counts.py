@@ -15,17 +15,9 @@ a known number. The question may be the test of the loop or a branch that would 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-import jax.numpy as jnp
-import numpy as np
-
-from d2s.backends.lax.control.plan import Plan
-from d2s.backends.lax.forms.trees import Filler, Out
-from d2s.backends.lax.jaxprs.ranges.rules import full
+from d2s.backends.lax.jaxprs.ranges.rules import Span
 from d2s.backends.lax.jaxprs.ranges.terms import COMPARISONS, Term
-from d2s.backends.lax.jaxprs.ranges.walk import Value, Walk
-from d2s.backends.lax.regions.regions import Region
 
 #: the most ways through a trip that are looked at
 MANY = 64
@@ -37,83 +29,28 @@ _OPPOSITE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "
 _TURNED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
 
 
-def most_trips(plan: Plan, tested: Region) -> int | None:
-    """A number of trips that the loop surely does not exceed; None if no counter gives one."""
-    if not isinstance(tested.value, Out):
-        return None
-    starts = {
-        id(j): j.sides[0].init
-        for j in plan.carried
-        if type(j.sides[0].init) is int and jnp.issubdtype(j.type.dtype, jnp.integer)
-    }
-    if not starts:
-        return None
-    trip = _TripTerms(plan, tested)
-    found = []
-    for joined in plan.carried:
-        if id(joined) in starts:
-            counter = trip.counter(joined.sides[0], starts[id(joined)], joined.type.dtype)
-            found.append(None if counter is None else counter.trips())
-    return min((n for n in found if n is not None), default=None)
+def most_trips(claims: list[Claim], own: Term, after: Term, start: int, whole: Span) -> int | None:
+    """A number of trips that a counter does not let a loop exceed; None if it gives none.
 
-
-class _TripTerms:
-    """A trip of a loop as terms: the state before and after it, and whether the loop goes on."""
-
-    def __init__(self, plan: Plan, tested: Region) -> None:
-        self._walk = walk = Walk()
-        carried = {id(j.sides[0]): j for j in plan.carried}
-        body, test = plan.region.jaxpr.jaxpr, tested.jaxpr.jaxpr
-        first = len(body.invars) - len(plan.holes)
-        before = [
-            self._start(hole, v.aval, id(hole) in carried)
-            for hole, v in zip(plan.holes, body.invars[first:], strict=True)
-        ]
-        with walk.guessing():
-            others = [walk.input(v.aval) for v in body.invars[:first]]
-            outs = walk.run(body, [*others, *before])
-            after = [
-                self._end(carried[id(hole)], now, outs) if id(hole) in carried else now
-                for hole, now in zip(plan.holes, before, strict=True)
-            ]
-            number = tested.value.index
-            goes_on = [walk.run(test, state)[number].term for state in (before, after)]
-        self._claims: list[Claim] = [(term, 1) for term in goes_on]
-        ends = zip(plan.holes, before, after, strict=True)
-        self._terms = {id(hole): (now.term, then.term) for hole, now, then in ends}
-
-    def _start(self, hole: Any, aval: Any, is_carried: bool) -> Value:
-        is_known = not is_carried and type(hole.init) in (int, bool)
-        return self._walk.constant(hole.init) if is_known else self._walk.input(aval)
-
-    def _end(self, joined: Any, before: Value, outs: list[Value]) -> Value:
-        after = joined.sides[1]
-        if isinstance(after, Filler):
-            return before
-        if isinstance(after, Out) and after.type.dtype == joined.type.dtype:
-            return outs[after.index]
-        is_known = type(after) in (int, bool)
-        return self._walk.constant(after) if is_known else self._walk.value(full(joined.type))
-
-    def counter(self, hole: Any, start: int, dtype: Any) -> _Counter | None:
-        """What the ways through a trip do to a number; None if some way is not clear."""
-        own, after = self._terms[id(hole)]
-        ways: list[_Way] = []
-        choices: list[list[Claim]] = [[]]
-        while choices:
-            chosen = choices.pop()
-            if len(ways) + len(choices) > MANY:
-                return None
-            try:
-                ways.append(_Way.through([*chosen, *self._claims], own, after))
-            except _Undecided as found:
-                # the claim about the index comes first: the claims before may need it
-                choices += [[(found.index, n), *chosen] for n in range(found.count)]
-            except _Impossible:
-                continue
-            except _Unclear:
-                return None
-        return _Counter(start, ways, np.iinfo(dtype))
+    `claims` hold on all ways after which the loop goes on. The counter is `own` before a trip and
+    `after` it, begins with `start`, and has a type of the range `whole`.
+    """
+    ways: list[_Way] = []
+    choices: list[list[Claim]] = [[]]
+    while choices:
+        chosen = choices.pop()
+        if len(ways) + len(choices) > MANY:
+            return None
+        try:
+            ways.append(_Way.through([*chosen, *claims], own, after))
+        except _Undecided as found:
+            # the claim about the index comes first: the claims before may need it
+            choices += [[(found.index, n), *chosen] for n in range(found.count)]
+        except _Impossible:
+            continue
+        except _Unclear:
+            return None
+    return _Counter(start, ways, whole).trips()
 
 
 class _Undecided(Exception):
@@ -224,7 +161,7 @@ class _Counter:
 
     start: int
     ways: list[_Way]
-    fits: Any
+    whole: Span
 
     def trips(self) -> int | None:
         if not self.ways:
@@ -262,7 +199,7 @@ class _Counter:
         least, most = min(self.start, end), max(self.start, end)
         offsets = [0, *(offset for way in self.ways for offset in way.offsets)]
         least, most = least + min(offsets), most + max(offsets)
-        return bool(self.fits.min <= least and most <= self.fits.max)
+        return self.whole[0] <= least and most <= self.whole[1]
 
 
 def _end(limits: list[tuple[str, int]], sign: int) -> int | None:
