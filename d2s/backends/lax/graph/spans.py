@@ -19,7 +19,7 @@ import numpy as np
 from d2s.backends.lax.graph import scopes
 from d2s.backends.lax.jaxprs.ranges.rules import Span, full
 from d2s.backends.lax.jaxprs.ranges.walk import GraphWalk
-from d2s.backends.lax.private import constant_of, maker_of
+from d2s.backends.lax.private import aval_of, constant_of, finished, maker_of
 
 #: how many operations one behind the other are looked at
 _DEEP = 24
@@ -34,7 +34,7 @@ def span_of(value: Any, deep: int = _DEEP) -> Span | None:
     if not isinstance(value, jax.core.Tracer):
         is_held = isinstance(value, bool | int | np.generic | np.ndarray | jax.Array)
         return GraphWalk().constant(value).span if is_held and _fits(value) else None
-    whole = full(value.aval)
+    whole = full(aval_of(value))
     if whole is None:
         return None
     span = _made(value, deep) or whole
@@ -59,8 +59,8 @@ def _made(value: Any, deep: int) -> Span | None:
     known = _known.get(id(equation))
     if known is None or known[0]() is not equation:
         walk = GraphWalk()
-        given = [walk.input(v.aval, span_of(v, deep - 1)) for v in equation.invars]
-        spans = [result.span for result in walk.apply(equation, given)]
+        given = [walk.input(aval_of(v), span_of(v, deep - 1)) for v in equation.invars]
+        spans = [result.span for result in walk.apply(finished(equation), given)]
         if deep < _DEEP // 2:
             return spans[number]  # another question may see further
         if len(_known) > _MANY:

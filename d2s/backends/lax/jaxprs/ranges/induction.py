@@ -79,7 +79,8 @@ def loop(walk: Values, equation: Any, given: list[Value]) -> list[Value]:
     if test is None or form.masked or len(equation.outvars) != form.carry:
         return [walk.input(v.aval) for v in equation.outvars]
     tests, consts = form.tests, form.tests + form.consts
-    limit, test = form.limit, test.jaxpr
+    limit = form.limit if type(form.limit) is int else None  # it may be a named dimension
+    test = test.jaxpr
     return _while(walk, test, body, given[:tests], given[tests:consts], given[consts:], limit)
 
 

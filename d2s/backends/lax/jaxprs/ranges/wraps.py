@@ -12,14 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from jax.core import Tracer
 from jax.extend.core import Literal
 
 from d2s.backends.lax.jaxprs.ranges.overflow import CHECKS, stands_for_python_int
 from d2s.backends.lax.jaxprs.ranges.rules import Span
 from d2s.backends.lax.jaxprs.ranges.values import SeenOperation, Value
 from d2s.backends.lax.jaxprs.ranges.walk import GraphWalk
-from d2s.backends.lax.private import equations_of, frame_of, running_traces, variable_of
+from d2s.backends.lax.private import equations_of, finished, frame_of, running_traces
 
 
 class Unchecked(Exception):
@@ -30,7 +29,7 @@ def require_checks() -> None:
     """Ask for another graph if an integer of the one that was just built may wrap."""
     frames = map(frame_of, running_traces())  # that of a transformation has no frame
     frame = next((one for one in frames if one is not None), None)
-    if frame is not None and may_wrap(equations_of(frame)):
+    if frame is not None and may_wrap(map(finished, equations_of(frame))):
         raise Unchecked
 
 
@@ -39,8 +38,7 @@ def may_wrap(equations: Iterable[Any]) -> bool:
     walk = GraphWalk()
     found: dict[Any, Value] = {}
 
-    def of(operand: Any) -> Value:
-        atom = variable_of(operand) if isinstance(operand, Tracer) else operand
+    def of(atom: Any) -> Value:
         if isinstance(atom, Literal):
             return walk.constant(atom.val)
         return found[atom] if atom in found else walk.input(atom.aval)
