@@ -330,7 +330,7 @@ class _Own:
         return not self.is_run_time(out)
 
     def is_run_time(self, var: Any) -> bool:
-        return not isinstance(var, Literal) and not self.known[var].own
+        return not isinstance(var, Literal) and not (var in self.known and self.known[var].own)
 
     def after(self) -> dict[int, After]:
         """The Python numbers that come out, by the leaf they belong to."""
