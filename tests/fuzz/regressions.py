@@ -501,3 +501,9 @@ def an_item_written_after_a_failure(table, x):
 def joined_texts(a):
     words = ",".join([repr(a), "b"])
     return a if words else 0
+
+
+# seed 203000020: a run-time number has no items, but the key is evaluated before that is found
+@found(lambda: (0,), lambda: (3,))
+def a_key_without_a_value(a):
+    return a[unknown_name] % 11  # noqa: F821

@@ -16,7 +16,7 @@ import re
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from jax._src import (
     array,
@@ -162,6 +162,44 @@ def dropped_if_unused() -> Iterator[None]:
         for n in range(start, len(equations)):
             if not isinstance(equations[n], weakref.ref) and not equations[n].effects:
                 equations[n] = weakref.ref(equations[n])
+
+
+def aval_of(tracer: Any) -> Any:
+    """The type of a tracer, also of one that d2s has marked as spent, which refuses to tell it."""
+    slot: Any = core.Tracer.aval
+    return slot.__get__(tracer)
+
+
+class GraphEquation(NamedTuple):
+    """An equation of a graph that is being built, as it will be in the finished one."""
+
+    primitive: Any
+    params: Any
+    invars: list[Any]
+    outvars: list[Any]
+
+
+def finished(equation: Any) -> GraphEquation:
+    """An equation of a graph that is being built, with variables in the place of its tracers."""
+    given = equation.invars
+    invars = [v if isinstance(v, core.Literal) else variable_of(v) for v in given]
+    return GraphEquation(equation.primitive, equation.params, invars, equation.outvars)
+
+
+def maker_of(tracer: Any) -> Any:
+    """The equation that made a value of a graph that is being built; None for inputs and constants.
+
+    JAX holds on to it there, so that nothing that is needed is dropped.
+    """
+    return getattr(tracer, "parent", None)
+
+
+def constant_of(tracer: Any) -> Any:
+    """The value from outside that a value of a graph stands for; None if it is none."""
+    variable, frame = getattr(tracer, "val", None), frame_of(trace_of(tracer))
+    if isinstance(variable, core.Literal):
+        return variable.val
+    return frame.constvar_to_val.get(variable) if isinstance(variable, core.Var) else None
 
 
 def variable_of(tracer: Any) -> Any:

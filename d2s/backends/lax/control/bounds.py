@@ -5,7 +5,7 @@
     floats, no bound                        our loop: forward mode; reverse mode is an error
     no floats, prints, nan checks           `lax.while_loop`
 
-A bound is the length of a range, a counter (`trip_counts`), or the option max_iterations.
+A bound is the length of a range, a counter (`carried_spans`), or the option max_iterations.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from d2s.backends.lax.control.carried_spans import most_trips
 from d2s.backends.lax.control.plan import Plan
-from d2s.backends.lax.control.trip_counts import most_trips
 from d2s.backends.lax.failures import failing
 from d2s.backends.lax.graph import sites
 from d2s.backends.lax.jaxprs.bounded import LoopForm, graphs_of, loop_p

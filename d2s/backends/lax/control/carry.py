@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from d2s.backends.lax.arrays.carried_aliases import CarriedAliases
 from d2s.backends.lax.arrays.may_alias import AliasSet
 from d2s.backends.lax.control import notes
+from d2s.backends.lax.control.carried_spans import CarriedSpans, guess
 from d2s.backends.lax.control.plan import Plan
 from d2s.backends.lax.control.trips import Hole, Last, State, Trip
 from d2s.backends.lax.forms.appended import NeedsLast
@@ -22,7 +23,9 @@ from d2s.backends.lax.forms.dtypes import NUMBERS, Mismatch, Type, is_dynamic, t
 from d2s.backends.lax.forms.join import Difference, Join, Joined
 from d2s.backends.lax.forms.kinds.form import WHOLE
 from d2s.backends.lax.forms.trees import FILLER, Box, Filler, Known, Out, leaves, map_leaves
-from d2s.backends.lax.graph import scopes, sites
+from d2s.backends.lax.graph import sites
+from d2s.backends.lax.jaxprs.ranges.induction import TRIPS
+from d2s.backends.lax.jaxprs.ranges.rules import Span, full, inside
 from d2s.backends.lax.objects.slots import Slot
 from d2s.backends.lax.regions.checks import CODE
 from d2s.backends.lax.regions.regions import Region
@@ -95,8 +98,9 @@ class LoopTraits:
     #: a trip must see the error code of the trips before it; it is known that the body fails
     code_inside: bool
     with_code: bool = False
-    #: the first input of the body, after the code, is the position; there are so many positions
+    #: the first input of the body, after the code, is the position
     is_counted: bool = False
+    #: there are so many trips, or fewer
     length: int | None = None
     #: what each trip appends to a list may come out as one array
     stacks: bool = False
@@ -144,6 +148,8 @@ class Settling:
         self.grown: list[tuple[list[Any], int]] = []
         #: the axes of a mesh along which anything in the loop differs between devices
         self.axes: frozenset[str] = frozenset()
+        #: whether the trip was traced with the ranges of integers that are proven
+        self.is_proven = False
         #: which carried arrays may be one, as the round before has found out
         self.followed: CarriedAliases | None = None
 
@@ -169,15 +175,16 @@ class Settling:
         ties, self.followed = self.followed or CarriedAliases([hole.init for hole in holes]), None
         region = self._trace(holes, ties)
         self._carry_new_slots(region)
-        if region.code is not None and self.loop.code_inside and not self.with_code:
-            self.with_code = True
-            raise _Again
         joining, tree = self._joined(region)
         if _only_strengthens(joining.dynamic, region):
             region, holes = self._strengthened(region, holes, joining.dynamic)
             joining, tree = self._joined(region)
         if not all(map(_is_settled, joining.dynamic)):
             self.plan = map_leaves(_next_hole, tree)
+            raise _Again
+        self._prove_spans(region, holes, joining.dynamic)
+        if region.code is not None and self.loop.code_inside and not self.with_code:
+            self.with_code = True
             raise _Again
         self._follow(region, holes, joining.dynamic, ties)
         return self._settled(region, holes, tree, joining, ties)
@@ -197,13 +204,7 @@ class Settling:
             *(self.body, self.plan, holes, self.shared, self.grown, self.watch),
             *(len(loop.extra), self.state),
         )
-        role = Role(
-            is_body=True,
-            with_code=self.with_code,
-            is_counted=loop.is_counted and (bool(loop.extra) or isinstance(self.plan[0], Hole)),
-            length=loop.length,
-            starts_near=all(map(_counts_from_near, holes)),
-        )
+        role = Role(is_body=True, with_code=self.with_code)
         try:
             region = trace(
                 trip.run,
@@ -212,6 +213,7 @@ class Settling:
                 role,
                 stand_for=[None] * first + holes,
                 begin=lambda inputs: ties.tie(inputs[first:]),
+                spans=[*self._extra_spans(), *map(guess, holes)],
             )
         except NeedsLast as need:
             self._carry_last_item(need)
@@ -287,6 +289,44 @@ class Settling:
             raise _Again
         return stronger, [renamed.get(id(hole), hole) for hole in holes]
 
+    def _extra_spans(self) -> list[Span | None]:
+        """The ranges of the inputs of the body that come before what is carried."""
+        spans: list[Span | None] = [None] * self._first
+        if self.loop.is_counted and self.loop.extra:
+            spans[int(self.with_code)] = (
+                0,
+                TRIPS if self.loop.length is None else self.loop.length - 1,
+            )
+        return spans
+
+    def _prove_spans(self, region: Region, holes: list[Hole], joined: list[Joined]) -> None:
+        """Prove the ranges of integers that the trip was traced with; trace it again if they fail.
+
+        Checks of Python integers that turn out to be needless are dropped. If there are some in
+        graphs inside, where they cannot be dropped any more, the trip is traced again once.
+        """
+        if not any(full(hole.type) is not None for hole in holes):
+            return
+        found = CarriedSpans(region, holes, joined, self._extra_spans(), self.loop.length)
+        checked = {v for v in region.checked_results()}
+        own = {v for equation in region.jaxpr.jaxpr.eqns for v in equation.outvars}
+        relies = bool((found.wrapping & own) - checked)
+        wrong, better = False, False
+        for hole, span in zip(holes, found.asked, strict=True):
+            hole.asked = span
+        for hole, one, span in zip(holes, region.inputs[self._first :], found.heads, strict=True):
+            taken = guess(hole)
+            if taken is not None and not inside(span, taken):
+                wrong |= relies or id(one) in region.asked
+                hole.span = span
+            elif region.nested_overflow and span != (taken or full(hole.type)):
+                better |= id(one) in region.asked
+                hole.span = span if not self.is_proven else hole.span
+        if wrong or (better and not self.is_proven):
+            self.is_proven |= not wrong
+            raise _Again
+        region.relieve(found.wrapping)
+
     def _follow(
         self, region: Region, holes: list[Hole], joined: list[Joined], ties: CarriedAliases
     ) -> None:
@@ -340,15 +380,6 @@ def settle(
 def _is_settled(leaf: Joined) -> bool:
     """Whether a trip leaves the type that the hole has."""
     return isinstance(leaf.sides[0], Hole) and leaf.type == leaf.sides[0].type
-
-
-def _counts_from_near(hole: Hole) -> bool:
-    """Whether counting by one from here does not reach the limit in any time."""
-    if not hole.type.weak or not jnp.issubdtype(hole.type.dtype, jnp.integer):
-        return True
-    if type(hole.init) is int:
-        return abs(hole.init) < 2**30
-    return not scopes.is_exact()
 
 
 def _only_strengthens(changes: list[Joined], region: Region) -> bool:

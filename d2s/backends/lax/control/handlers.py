@@ -36,7 +36,7 @@ from d2s.backends.lax.forms.origins import PYTHON_KINDS
 from d2s.backends.lax.forms.widths import Wide
 from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.graph.scopes import Halt, Scope
-from d2s.backends.lax.jaxprs.integer_ranges import Unchecked
+from d2s.backends.lax.jaxprs.ranges.wraps import Unchecked
 from d2s.backends.lax.objects.slots import Slot
 from d2s.backends.lax.output.building import NeedsTicket
 from d2s.backends.lax.reach.mentions import may_print

@@ -34,7 +34,7 @@ from d2s.backends.lax.forms.join import Joined
 from d2s.backends.lax.forms.kinds.form import WHOLE
 from d2s.backends.lax.forms.trees import Box, children, leaves
 from d2s.backends.lax.graph import scopes
-from d2s.backends.lax.jaxprs.proof import NotRolled
+from d2s.backends.lax.jaxprs.ranges.rolled import NotRolled
 from d2s.backends.lax.objects.slots import Slot
 from d2s.backends.lax.output import printing
 from d2s.backends.lax.regions.regions import Region, is_traced, scalar_predicate
@@ -179,6 +179,7 @@ def _stage_while(
             code_inside=code_inside,
             counted=counted,
             stacks=False,
+            length=limit,
         )
 
     plan = settled(code_inside=known.carries_code)
@@ -216,6 +217,7 @@ def _settle_either_way(
     counted: bool,
     stacks: bool,
     makes_a_trip: bool = False,
+    length: Any = None,
 ) -> Plan:
     """Settle the carry with all Python numbers in it; where that fails, with those that change.
 
@@ -231,6 +233,7 @@ def _settle_either_way(
             is_counted=counted,
             stacks=stacks,
             makes_a_trip=makes_a_trip,
+            length=length if type(length) is int else None,
         )
         return settle(step, state, watch, names, traits)
 
@@ -267,7 +270,9 @@ def _trace_test(test: Body, plan: Plan, count: int, watch: Snapshot) -> Region:
         return scalar_predicate(go) if is_traced(go) else bool(go)
 
     kinds = [hole.type for hole in plan.holes]
-    region = trace(run, kinds, watch, Role(is_test=True), stand_for=list(plan.holes))
+    spans = [hole.asked for hole in plan.holes]
+    role = Role(is_test=True)
+    region = trace(run, kinds, watch, role, stand_for=list(plan.holes), spans=spans)
     region.slots = {key: held for key, held in region.slots.items() if key not in untouched}
     return region
 
@@ -418,6 +423,7 @@ def _stage_for(sequence: Sequence, body: Body, state: State, test: Body | None) 
             counted=True,
             stacks=True,
             makes_a_trip=is_symbolic(sequence.length) or sequence.length > 0,
+            length=sequence.length,
         )
         written = [*(slot.owner for slot in plan.slots), *(owner for owner, _ in plan.appended)]
         if plan.region.code is None or not observers.is_any_observed(written):
@@ -435,7 +441,7 @@ def _stage_for(sequence: Sequence, body: Body, state: State, test: Body | None) 
 
     @runs(body)
     def trip(position: Any, *values: Any) -> Any:
-        with scopes.at_position(position):
+        with scopes.at_position(position, sequence.length):
             after = as_tuple(body(sequence.at(position), *values), count)
         return (position + 1, *after) if after else position + 1
 

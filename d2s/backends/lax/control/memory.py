@@ -178,8 +178,7 @@ class _Key:
             return "spent"
         if value.to_concrete_value() is not None:
             raise _Unknown
-        position = scopes.is_position(value), scopes.range_of(value)
-        return type_of(value), position, aliases.may_be_numpy(value)
+        return type_of(value), scopes.position_span(value), aliases.may_be_numpy(value)
 
     def _array(self, value: Any) -> Hashable:
         is_key = jnp.issubdtype(value.dtype, jax.dtypes.extended)

@@ -14,6 +14,7 @@ import dis
 from collections.abc import Callable
 from typing import Any
 
+from d2s.backends.lax.control.carried_spans import guess
 from d2s.backends.lax.control.memory import Memory
 from d2s.backends.lax.control.rolling import FEW
 from d2s.backends.lax.control.trips import Hole, State, given
@@ -64,7 +65,7 @@ def _try(test: Body, body: Body, state: State, watch: Snapshot, known: Memory) -
 
         try:
             with scopes.trial():
-                region = trace(run, [h.type for h in holes], watch)
+                region = trace(run, [h.type for h in holes], watch, spans=list(map(guess, holes)))
         except Exception as error:
             if is_internal(error):
                 # the loop of Python raises it with a better message, if it comes to that at all
@@ -133,7 +134,8 @@ def _is_short(
         return False
     try:
         with scopes.trial():
-            return trace(run, [h.type for h in holes], watch).value is True
+            spans = list(map(guess, holes))
+            return trace(run, [h.type for h in holes], watch, spans=spans).value is True
     except Exception as error:
         if is_internal(error):
             return False

@@ -13,13 +13,13 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 from jax.extend.core import Literal
-from jax.extend.core.primitives import add_p, cond_p, convert_element_type_p, mul_p, sub_p
 
 from d2s.backends.lax.control.carry import LoopTraits, settle
 from d2s.backends.lax.control.memory import Memory
@@ -30,7 +30,11 @@ from d2s.backends.lax.forms.dtypes import NUMBERS, Type
 from d2s.backends.lax.forms.join import Joined
 from d2s.backends.lax.forms.trees import Filler, Out, leaves
 from d2s.backends.lax.graph import scopes, sites
-from d2s.backends.lax.jaxprs.proof import NotRolled, Range, follow
+from d2s.backends.lax.jaxprs.ranges import wraps
+from d2s.backends.lax.jaxprs.ranges.rolled import NotRolled, refuse_other_results
+from d2s.backends.lax.jaxprs.ranges.rules import Span
+from d2s.backends.lax.jaxprs.ranges.values import Value
+from d2s.backends.lax.jaxprs.ranges.walk import GraphWalk
 from d2s.backends.lax.regions.regions import Region, failures, is_traced
 from d2s.backends.lax.trace import observers
 from d2s.backends.lax.trace.boxes import build
@@ -175,7 +179,7 @@ def look_at(
     for leaf in (leaf for _, tree in plan.appended for leaf in leaves(tree)):
         if isinstance(leaf, Out) and not own.is_run_time(outvars[leaf.index]):
             raise NotRolled("Python numbers are appended to a list in it")
-    plan.region.relieve(follow(plan.region.jaxpr.jaxpr, own.ranges(length)))
+    own.prove(length)
     for equation in plan.region.risky:
         if not any(own.is_run_time(v) for v in equation.invars):
             raise NotRolled("Python integers in it may leave the range of the graph")
@@ -255,24 +259,6 @@ def _constant(value: Any, trips: int) -> Any:
     return value
 
 
-def _own_values(jaxpr: Any, inputs: set[Any]) -> set[Any]:
-    """The variables that Python would compute by itself from these inputs, in some trip or all."""
-    own = set(inputs)
-    for equation in jaxpr.eqns:
-        flags = [isinstance(v, Literal) or v in own for v in equation.invars]
-        if all(flags):
-            own.update(equation.outvars)
-        elif equation.primitive is cond_p and flags[0]:
-            # Python would take one of the branches, and know what it gives
-            for branch in equation.params["branches"]:
-                inner = branch.jaxpr
-                given = {v for v, flag in zip(inner.invars, flags[1:], strict=True) if flag}
-                known = _own_values(inner, given)
-                pairs = zip(equation.outvars, inner.outvars, strict=True)
-                own.update(o for o, v in pairs if isinstance(v, Literal) or v in known)
-    return own
-
-
 class _Own:
     """What Python would compute by itself in each trip: the index, and numbers made of it."""
 
@@ -284,29 +270,68 @@ class _Own:
         holes = self.jaxpr.invars[first + len(extra) :]
         self.vars = {id(h): v for h, v in zip(plan.holes, holes, strict=True)}
         self.carried = {id(j.sides[0]): j for j in plan.carried}
-        self.made = {v: e for e in self.jaxpr.eqns for v in e.outvars}
         self.steps: dict[Any, tuple[int, int]] = {}
         numbers = [h for h in plan.holes if type(h.init) in NUMBERS]
         while True:
-            own = {self.position, *(self.vars[id(h)] for h in numbers)}
-            own = _own_values(self.jaxpr, own)
-            kept = [h for h in numbers if self._stays(h, own)]
+            self.numbers, (self.walk, self.known) = numbers, self._walked(numbers)
+            kept = [h for h in numbers if self._stays(h)]
             if len(kept) == len(numbers):
                 break
             numbers = kept
-        self.own, self.numbers = own, numbers
-        self.fixed = {self.vars[id(h)]: h.init for h in numbers if id(h) not in self.carried}
 
-    def _stays(self, hole: Hole, own: set[Any]) -> bool:
+    def _walked(
+        self, numbers: list[Hole], length: int | None = None
+    ) -> tuple[GraphWalk, dict[Any, Value]]:
+        """The values of a trip; what Python would compute from the index and `numbers` is marked.
+
+        With the number of trips, the ranges are those of the integers of the graph; without, terms
+        say what they would be if nothing left its range.
+        """
+        walk = GraphWalk()
+        own = {self.vars[id(hole)]: hole for hole in numbers}
+        inputs = []
+        for var in self.jaxpr.invars:
+            hole = own.get(var)
+            is_fixed = hole is not None and id(hole) not in self.carried and type(hole.init) is int
+            if hole is not None and is_fixed:
+                inputs.append(walk.constant(hole.init))
+                continue
+            span = None if length is None else self._span(var, length)
+            inputs.append(walk.input(var.aval, span, own=hole is not None or var is self.position))
+        found = dict(zip(self.jaxpr.invars, inputs, strict=True))
+        with walk.guessing() if length is None else nullcontext():
+            found |= walk.values(self.jaxpr, inputs)
+        return walk, found
+
+    def _span(self, var: Any, length: int) -> Span | None:
+        """The least and largest values of an input that Python knows."""
+        if var is self.position:
+            return 0, length - 1
+        if var not in self.steps:
+            return None
+        first, step = self.steps[var]
+        last = first + length * step
+        if not -(2**31) <= last < 2**31:
+            raise NotRolled("a Python number leaves the range of the graph")
+        return min(first, last), max(first, last)
+
+    def prove(self, length: int) -> None:
+        """Refuse the loop if the graph could compute something else than Python would."""
+        walk, _ = self._walked(self.numbers, length)
+        for seen in walk.seen:
+            refuse_other_results(seen)
+        self.plan.region.relieve(wraps.wrapping(walk))
+
+    def _stays(self, hole: Hole) -> bool:
         """Whether a number of Python's is one after a trip, too."""
         joined = self.carried.get(id(hole))
         if joined is None or not isinstance(joined.sides[1], Out):
             return True
         out = self.jaxpr.outvars[joined.sides[1].index]
-        return isinstance(out, Literal) or out in own
+        return not self.is_run_time(out)
 
     def is_run_time(self, var: Any) -> bool:
-        return not isinstance(var, Literal) and var not in self.own
+        return not isinstance(var, Literal) and not (var in self.known and self.known[var].own)
 
     def after(self) -> dict[int, After]:
         """The Python numbers that come out, by the leaf they belong to."""
@@ -342,46 +367,13 @@ class _Own:
         self.steps[start] = hole.init, offset
         return lambda trips: hole.init + trips * offset
 
-    def ranges(self, length: int) -> dict[Any, Range | None]:
-        """The least and largest values of what Python knows; None where it is no integer."""
-        found: dict[Any, Range | None] = {self.vars[id(hole)]: None for hole in self.numbers}
-        found[self.position] = 0, length - 1
-        for var, value in self.fixed.items():
-            found[var] = (value, value) if type(value) is int else None
-        for var, (first, step) in self.steps.items():
-            last = first + length * step
-            if not -(2**31) <= last < 2**31:
-                raise NotRolled("a Python number leaves the range of the graph")
-            found[var] = min(first, last), max(first, last)
-        return found
-
     def _line(self, var: Any, start: Any) -> tuple[int, int, int] | None:
         """A number as a * itself + b * index + c."""
         if isinstance(var, Literal):
             return (0, 0, int(var.val)) if np.asarray(var.val).dtype.kind in "iu" else None
-        if var is start:
-            return 1, 0, 0
-        if var is self.position:
-            return 0, 1, 0
-        if type(self.fixed.get(var)) is int:
-            return 0, 0, self.fixed[var]
-        equation = self.made.get(var)
-        if equation is None:
+        if self.known[var].span is None or var.aval.dtype == np.bool_:
             return None
-        operation = equation.primitive
-        if operation not in (add_p, sub_p, mul_p, convert_element_type_p):
-            return None
-        parts = [self._line(v, start) for v in equation.invars]
-        one, other = parts[0], parts[-1]
-        if one is None or other is None:
-            return None
-        if operation is convert_element_type_p:
-            return one
-        if operation is mul_p:
-            if one[:2] != (0, 0):
-                one, other = other, one
-            if one[:2] != (0, 0):
-                return None
-            return one[2] * other[0], one[2] * other[1], one[2] * other[2]
-        sign = 1 if operation is add_p else -1
-        return one[0] + sign * other[0], one[1] + sign * other[1], one[2] + sign * other[2]
+        parts, offset = self.known[var].term.summed()
+        own = 0 if start is None else parts.pop(self.known[start].term, 0)
+        steps = parts.pop(self.known[self.position].term, 0)
+        return None if parts else (own, steps, offset)

@@ -19,6 +19,7 @@ from d2s.backends.lax.forms.dtypes import Type, cast
 from d2s.backends.lax.forms.kinds.form import WHOLE
 from d2s.backends.lax.forms.trees import Filler, Known, Leaf, boxes_in
 from d2s.backends.lax.graph import scopes, sites
+from d2s.backends.lax.jaxprs.ranges.rules import Span
 from d2s.backends.lax.objects.names import name_of
 from d2s.backends.lax.objects.slots import Slot
 from d2s.backends.lax.regions.regions import Handed
@@ -30,10 +31,16 @@ State = tuple[Any, ...]
 
 
 class Hole(Leaf):
-    """A leaf of the state that the loop may carry: its value before the loop, its type in it."""
+    """A leaf of the state that the loop may carry: its value before the loop, its type in it.
 
-    def __init__(self, init: Any, kind: Type) -> None:
-        self.init, self.type = init, kind
+    `span` is the range that an integer has at the head of a trip: what is taken for granted while
+    the trip is traced, and proven when its graph is there (`carried_spans`).
+    """
+
+    def __init__(self, init: Any, kind: Type, span: Span | None = None) -> None:
+        self.init, self.type, self.span = init, kind, span
+        #: its range where the test of the loop is asked, which also is after the last trip
+        self.asked: Span | None = None
 
     def before(self) -> Any:
         if isinstance(self.init, Filler):

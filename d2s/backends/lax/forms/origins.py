@@ -35,8 +35,6 @@ PYTHON_KINDS: dict[str, Any] = {
 
 #: for a run-time value, by its identity: a reference to it, and its kind
 _known: dict[int, tuple[Any, Any]] = {}
-#: for a run-time value, by its identity: a reference, and the least and largest number it may be
-_bounds: dict[int, tuple[Any, tuple[float, float]]] = {}
 #: the size of a dict from which on values that are gone are looked for; it is not done by callbacks
 #: of weak references, because those would swallow an interrupt from the keyboard
 _MANY = 10_000
@@ -48,19 +46,6 @@ def remember(value: Any, kind: Any) -> Any:
         _drop(_known)
         _known[id(value)] = weakref.ref(value), kind
     return value
-
-
-def bounded(value: Any, bounds: tuple[float, float] | None) -> Any:
-    """The same value, which surely lies between two numbers."""
-    if bounds is not None and isinstance(value, jax.core.Tracer):
-        _drop(_bounds)
-        _bounds[id(value)] = weakref.ref(value), bounds
-    return value
-
-
-def bounds_of(value: Any) -> tuple[float, float] | None:
-    known = _bounds.get(id(value))
-    return known[1] if known is not None and known[0]() is value else None
 
 
 #: for each of the dicts, by its identity, the size at which it is looked through the next time

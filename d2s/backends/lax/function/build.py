@@ -37,8 +37,7 @@ from d2s.backends.lax.function.inspection import shown
 from d2s.backends.lax.function.running import tracing
 from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.graph.scopes import Halt, Scope
-from d2s.backends.lax.jaxprs import integer_ranges
-from d2s.backends.lax.jaxprs.integer_ranges import Unchecked
+from d2s.backends.lax.jaxprs.ranges.wraps import Unchecked, require_checks
 from d2s.backends.lax.library.dispatching import clean_caches
 from d2s.backends.lax.objects.keys import Itself, Static
 from d2s.backends.lax.output import printing
@@ -84,7 +83,7 @@ def build(entry: Entry, leaves: tuple[Any, ...], ticket: Any, reached: Any) -> A
                 result = _exact(entry, leaves, owners, scope)
             else:
                 result = _result(scope, *_call(entry, leaves, owners, scope))
-                integer_ranges.require_checks()
+                require_checks()
         except (printing.NeedsTicket, Unchecked):
             tracing.owners = owners  # the call goes on with another graph
             raise

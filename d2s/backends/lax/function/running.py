@@ -33,7 +33,7 @@ from d2s.backends.lax.failures.whose import is_tracer_error
 from d2s.backends.lax.forms.exact import exact_key
 from d2s.backends.lax.function.entries import Entry, JittedGraph, Result
 from d2s.backends.lax.function.inspection import Inspected
-from d2s.backends.lax.jaxprs.integer_ranges import Unchecked
+from d2s.backends.lax.jaxprs.ranges.wraps import Unchecked
 from d2s.backends.lax.objects.flatten import no_array
 from d2s.backends.lax.private import Phrase
 from d2s.backends.lax.trace.needs import needs_value

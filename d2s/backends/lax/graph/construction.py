@@ -24,10 +24,9 @@ class Construction(threading.local):
         self.snapshots: list[Any] = []
         #: in how many bodies of staged loops the code is that runs now
         self.loops = 0
-        #: in how many of those an integer is carried that may be near the limit of its type
-        self.far = 0
-        #: the positions of loops, integers that only counting by one has made, with their ranges
-        self.positions: list[tuple[Any, tuple[int, int] | None]] = []
+        #: integers of which is known between which numbers they lie: positions of loops, and what
+        #: loops carry
+        self.spans: list[Any] = []
         #: the static function got Python integers, whose arithmetic is checked for overflow
         self.exact = False
         #: how many possible failures at run time were found; it only grows

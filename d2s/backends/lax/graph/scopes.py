@@ -41,6 +41,8 @@ import jax.numpy as jnp
 
 from d2s.backends.lax.graph import sites
 from d2s.backends.lax.graph.construction import construction
+from d2s.backends.lax.jaxprs.ranges.induction import TRIPS
+from d2s.backends.lax.jaxprs.ranges.rules import Span
 from d2s.backends.lax.private import running_traces, trace_of
 from d2s.errors import Error, Site
 from d2s.options import loop_options
@@ -209,21 +211,40 @@ def in_loop() -> bool:
 @contextmanager
 def at_position(position: Any, length: Any = None) -> Iterator[None]:
     """Run the body of a loop whose position is an integer that only counting by one has made."""
-    construction.positions.append((position, (0, length - 1) if type(length) is int else None))
+    last = length - 1 if type(length) is int else TRIPS
+    with with_spans([KnownSpan(position, (0, last), is_position=True)]):
+        yield
+
+
+class KnownSpan:
+    """An integer of which is known between which numbers it lies; whether anybody has asked."""
+
+    def __init__(self, value: Any, span: Span, is_position: bool = False) -> None:
+        self.value, self.span, self.is_position, self.is_asked = value, span, is_position, False
+
+
+@contextmanager
+def with_spans(spans: list[KnownSpan]) -> Iterator[None]:
+    """Run code in which integers lie between known numbers."""
+    construction.spans += spans
     try:
         yield
     finally:
-        construction.positions.pop()
+        del construction.spans[len(construction.spans) - len(spans) :]
 
 
-def is_position(value: Any) -> bool:
-    """Whether a value is the position of a loop around the code that is running."""
-    return any(value is position for position, _ in construction.positions)
+def position_span(value: Any) -> Span | None:
+    """The range of the position of a loop around the code that runs; None for other values."""
+    positions = (known for known in construction.spans if known.is_position)
+    return next((known.span for known in positions if known.value is value), None)
 
 
-def range_of(value: Any) -> tuple[int, int] | None:
-    """The least and the largest value of a position, if its loop has a known number of trips."""
-    return next((span for position, span in construction.positions if position is value), None)
+def spans_of(value: Any) -> list[Span]:
+    """The ranges of a value that are known for the code that is running."""
+    found = [known for known in construction.spans if known.value is value]
+    for known in found:
+        known.is_asked = True
+    return [known.span for known in found]
 
 
 @contextmanager
@@ -265,13 +286,7 @@ def surroundings() -> tuple[Any, ...]:
     scopes = construction.scopes
     observed = bool(scopes) and scopes[-1].observed, any(s.catches for s in scopes)
     may_have_failed = any(s.code is not None for s in scopes)
-    in_loop, far = construction.loops > 0, construction.far > 0
-    return observed, may_have_failed, in_loop, far, construction.exact
-
-
-def counts_far() -> bool:
-    """Whether a loop around carries an integer that may be near the limit already."""
-    return construction.far > 0
+    return observed, may_have_failed, construction.loops > 0, construction.exact
 
 
 def is_exact() -> bool:
@@ -280,17 +295,10 @@ def is_exact() -> bool:
 
 
 @contextmanager
-def entered(
-    scope: Scope, snapshot: Any = None, carries: bool = False, far: bool = False
-) -> Iterator[Scope]:
-    """Run code in a scope.
-
-    `carries` says that it is the body of a staged loop, `far` that this loop carries an integer
-    that may be near the limit of its type.
-    """
+def entered(scope: Scope, snapshot: Any = None, carries: bool = False) -> Iterator[Scope]:
+    """Run code in a scope; `carries` says that it is the body of a staged loop."""
     construction.scopes.append(scope)
     construction.loops += carries
-    construction.far += far
     try:
         with with_snapshot(snapshot) if snapshot is not None else nullcontext():
             yield scope
@@ -303,7 +311,6 @@ def entered(
     finally:
         construction.scopes.pop()
         construction.loops -= carries
-        construction.far -= far
 
 
 @contextmanager

@@ -26,8 +26,10 @@ from d2s.backends.lax.failures.after_failure import select
 from d2s.backends.lax.forms import origins
 from d2s.backends.lax.forms.dtypes import NUMBERS, Mismatch, cast, is_dynamic, is_symbolic, type_of
 from d2s.backends.lax.graph import scopes, sites
+from d2s.backends.lax.graph.spans import is_of_positions, span_of
 from d2s.backends.lax.library.windows import behind_windows, cut
 from d2s.backends.lax.regions.regions import is_traced
+from d2s.backends.lax.semantics.answers import require_container
 from d2s.errors import StagingError
 from d2s.runtime.items import Item
 from d2s.runtime.values import Window
@@ -151,6 +153,12 @@ def _position(container: Any, index: Any, what: str) -> Any:
     if not count:
         raise IndexError(message)
     index = index.astype(jnp.int32) if index.dtype == jnp.bool_ else index
+    span = span_of(index)
+    # An index that Python knows in an unrolled loop is checked all the same: by that the loop stays
+    # unrolled, and its list needs no array that holds all items.
+    fits = span is not None and span[0] >= 0 and span[1] < count
+    if fits and not is_of_positions(index):
+        return index
     at = jnp.where(index < 0, index + count, index)
 
     def fail() -> None:

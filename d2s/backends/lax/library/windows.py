@@ -1,8 +1,8 @@
 """Slices that start at a run-time position and have a known size: ``x[i : i + 3]``.
 
 XLA's `dynamic_slice` moves a window that reaches beyond the end of an axis back into the array.
-Python gives fewer items instead, or others. So the position is checked, and the program stops where
-the two differ:
+Python gives fewer items instead, or others. So the position is checked where its range does not
+say that the window fits, and the program stops where the two differ:
 
     x[i : i + 3]    ->    a Window(i, 3), cut out of `x` by dynamic_slice if 0 <= i <= len(x) - 3;
                           a start that is negative counts from the end, as in Python
@@ -18,6 +18,7 @@ import numpy as np
 
 from d2s.backends.lax.control import branches
 from d2s.backends.lax.graph import sites
+from d2s.backends.lax.graph.spans import span_of
 from d2s.errors import SliceLength
 from d2s.runtime.values import Window
 
@@ -73,6 +74,9 @@ def _start(part: Window, length: int) -> Any:
         return 0
     if start.dtype.itemsize < 4 or start.dtype == jnp.bool_:
         start = start.astype(jnp.int32)
+    span = span_of(start)
+    if span is not None and span[0] >= 0 and span[1] <= length - size and size > 0:
+        return start
     inside = jnp.logical_and(start >= 0, start <= length - size)
     from_end = jnp.logical_and(start >= -length, start < -size)
     site = sites.where()

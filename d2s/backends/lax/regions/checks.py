@@ -17,7 +17,7 @@ import jax.numpy as jnp
 
 from d2s.backends.lax.forms.dtypes import Type
 from d2s.backends.lax.forms.trees import Out
-from d2s.backends.lax.jaxprs import overflow
+from d2s.backends.lax.jaxprs.ranges import overflow
 
 CODE = Type((), jnp.dtype("int32"), False)
 
@@ -47,13 +47,22 @@ class IntegerChecks:
             outvars.append(outvars[self.code.index])
         return graph.replace(outvars=outvars + overflow.operands(self.equations))
 
-    def drop_known(self, graph: Any, ranges: dict[Any, Any]) -> Any:
-        """The graph without the checks of results whose ranges are known by now."""
+    def results(self, graph: Any) -> list[Any]:
+        """The variables of a graph with these outputs whose arithmetic is checked."""
+        rest, found = graph.outvars[self.count + (self.code is not None) :], []
+        for equation in self.equations:
+            size = len(equation.invars) + len(equation.outvars)
+            found.append(rest[size - 1])
+            rest = rest[size:]
+        return found
+
+    def drop_others(self, graph: Any, wrapping: set[Any]) -> Any:
+        """The graph with no other checks than those of the results that may wrap."""
         first = self.count + (self.code is not None)
         outvars, rest, kept = list(graph.outvars[:first]), graph.outvars[first:], []
         for equation in self.equations:
             size = len(equation.invars) + len(equation.outvars)
-            if ranges.get(rest[size - 1]) is None:
+            if rest[size - 1] in wrapping:
                 kept.append(equation)
                 outvars += rest[:size]
             rest = rest[size:]

@@ -14,6 +14,7 @@ error codes. `trace` makes regions; a `Region` is what it made.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,7 +30,8 @@ from d2s.backends.lax.forms.dtypes import Type, cast, of_type, own_text
 from d2s.backends.lax.forms.join import Joined
 from d2s.backends.lax.forms.trees import Filler, Out
 from d2s.backends.lax.graph import scopes, sites
-from d2s.backends.lax.jaxprs import overflow
+from d2s.backends.lax.jaxprs.ranges import wraps
+from d2s.backends.lax.jaxprs.ranges.rules import Span
 from d2s.backends.lax.objects.slots import Slot
 from d2s.backends.lax.regions.checks import IntegerChecks
 from d2s.backends.lax.trace.boxes import Taking, build
@@ -72,6 +74,8 @@ class Region:
     written: WrittenArrays = field(default_factory=WrittenArrays)
     #: the inputs as they were inside
     inputs: list[Any] = field(default_factory=list)
+    #: identities of the inputs whose ranges the code has asked for
+    asked: set[int] = field(default_factory=set)
     #: checks of Python integers, where the region is checked at all
     checks: IntegerChecks | None = None
     #: there are such checks in a graph inside this one
@@ -112,11 +116,14 @@ class Region:
         """Arithmetic on Python integers that is checked when the graph runs."""
         return [] if self.checks is None else self.checks.equations
 
-    def guard(self, counts: bool, positions: list[Any], ranges: dict[Any, tuple[int, int]]) -> None:
-        """Let the error code tell when a Python integer leaves the range of 32 bits."""
+    def guard(self, inputs: Sequence[Span | None], consts: Sequence[Span | None]) -> None:
+        """Let the error code tell when a Python integer leaves the range of 32 bits.
+
+        It is given what is known of the ranges of inputs and constants.
+        """
         graph = self.jaxpr.jaxpr
         self.nested_overflow = any(map(failures().is_overflow, self.numbers))
-        risky = overflow.risky(graph, counts, positions, ranges)
+        risky = wraps.risky(graph, inputs, consts)
         self.checks = IntegerChecks(graph, self.code, self.numbers, risky)
         if not risky:
             return
@@ -125,17 +132,21 @@ class Region:
         self.checks.number, _ = failing.number_of(failing.overflow(site), failures())
         self.code, self.numbers = self.checks.new_code, self.numbers | {self.checks.number}
 
+    def checked_results(self) -> list[Any]:
+        """The variables whose arithmetic is checked."""
+        return [] if self.checks is None else self.checks.results(self.jaxpr.jaxpr)
+
     def unguarded(self) -> Any:
         """The graph without the checks."""
         graph = self.jaxpr.jaxpr
         count = len(graph.outvars) if self.checks is None else self.checks.count
         return self.jaxpr.replace(jaxpr=graph.replace(outvars=graph.outvars[:count]))
 
-    def relieve(self, ranges: dict[Any, Any]) -> None:
-        """Drop the checks of results whose ranges are known."""
+    def relieve(self, wrapping: set[Any]) -> None:
+        """Drop the checks of results other than those that may leave 32 bits."""
         if self.checks is None or not self.risky:
             return
-        graph = self.checks.drop_known(self.jaxpr.jaxpr, ranges)
+        graph = self.checks.drop_others(self.jaxpr.jaxpr, wrapping)
         self.jaxpr = self.jaxpr.replace(jaxpr=graph)
         if not self.risky:
             self.code, self.numbers = self.checks.code, self.checks.numbers

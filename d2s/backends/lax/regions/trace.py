@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -28,7 +28,9 @@ from d2s.backends.lax.forms import origins
 from d2s.backends.lax.forms.dtypes import Type, type_of
 from d2s.backends.lax.forms.trees import FILLER, Out, map_leaves
 from d2s.backends.lax.graph import scopes, sites
-from d2s.backends.lax.graph.scopes import Halt, Scope, is_position
+from d2s.backends.lax.graph.scopes import Halt, KnownSpan, Scope
+from d2s.backends.lax.graph.spans import span_of
+from d2s.backends.lax.jaxprs.ranges.rules import Span
 from d2s.backends.lax.objects.slots import Slot
 from d2s.backends.lax.private import running_traces, trace_of
 from d2s.backends.lax.regions.graphs import graph_of
@@ -54,11 +56,6 @@ class Role(NamedTuple):
     is_test: bool = False
     #: the first input is the error code at the start of the region
     with_code: bool = False
-    #: the next input is the position of a loop, of which there are so many, if that is known
-    is_counted: bool = False
-    length: int | None = None
-    #: its integers start where counting by one does not reach the limit
-    starts_near: bool = True
 
 
 BRANCH = Role()
@@ -76,16 +73,18 @@ def trace(
     *,
     stand_for: list[Any] | None = None,
     begin: Callable[[tuple[Any, ...]], None] = _nothing,
+    spans: Sequence[Span | None] | None = None,
 ) -> Region:
     """Run `code` on abstract values of the given types; `watch` is undone before returning.
 
     `stand_for` gives for each input what an output that is this very input is said to be; `begin`
-    is shown the inputs before anything runs.
+    is shown the inputs before anything runs; `spans` are the ranges of inputs, if they are known.
     """
     _refuse_endless_recursion()
     watch.begin_region()
     questions = scopes.count_questions()
-    run = _Run(code, kinds, watch, role, stand_for, begin)
+    spans = [None] * len(kinds) if spans is None else spans
+    run = _Run(code, kinds, watch, role, stand_for, begin, spans)
     try:
         jaxpr = graph_of(run.outputs, kinds, "arguments" if role.is_root else "inputs")
     finally:
@@ -94,7 +93,7 @@ def trace(
     assert region is not None
     region.jaxpr = jaxpr
     region.asks_kinds = scopes.count_questions() > questions
-    _check_integers(region, role)
+    _check_integers(region, role, spans)
     return region
 
 
@@ -109,10 +108,12 @@ class _Run:
         role: Role,
         stand_for: list[Any] | None,
         begin: Callable[[tuple[Any, ...]], None],
+        spans: Sequence[Span | None],
     ) -> None:
         self._code, self._kinds, self._watch, self._role = code, kinds, watch, role
-        self._stand_for, self._begin = stand_for, begin
+        self._stand_for, self._begin, self._spans = stand_for, begin, spans
         self._outer = scopes.current()
+        self._known: list[KnownSpan] = []
         self.region: Region | None = None
 
     def outputs(self, *inputs: Any) -> list[Any]:
@@ -127,6 +128,7 @@ class _Run:
             self._watch.undo()
             aliases.check_views(outs)
             region.inputs = list(inputs)
+            region.asked = {id(known.value) for known in self._known if known.is_asked}
             region.written = WrittenArrays(
                 outer=[array for array, _ in spent.values() if _outer(array) is not None],
                 inputs=[n for n, one in enumerate(inputs) if id(one) in spent],
@@ -139,10 +141,13 @@ class _Run:
     def _run_code(self, inputs: tuple[Any, ...]) -> tuple[Scope, Any, bool]:
         """The scope with all that may have failed, what the code gives, whether it surely fails."""
         role = self._role
+        spans = zip(inputs, self._spans, strict=True)
+        known = [KnownSpan(value, span) for value, span in spans if span is not None]
+        self._known = known
         scope = Scope(failures(), self._watch, self._outer is not None and self._outer.observed)
         if role.with_code:
             scope.code, *inputs = inputs  # type: ignore[assignment]
-        with scopes.entered(scope, self._watch, role.is_body, far=not role.starts_near):
+        with scopes.with_spans(known), scopes.entered(scope, self._watch, role.is_body):
             try:
                 return scope, self._code(*inputs), False
             except Halt:
@@ -210,7 +215,7 @@ class _Run:
         return outs, region
 
 
-def _check_integers(region: Region, role: Role) -> None:
+def _check_integers(region: Region, role: Role, spans: Sequence[Span | None]) -> None:
     """Let the region check its Python integers, where no check comes after it.
 
     A loop checks in each trip; a function checks as a whole, and its branches with it, unless a
@@ -219,15 +224,7 @@ def _check_integers(region: Region, role: Role) -> None:
     in_loop = role.is_body or role.is_test or scopes.in_loop()
     if not (in_loop or role.is_root or scopes.is_exact()):
         return
-    near = in_loop and (role.starts_near or not role.is_body) and not scopes.counts_far()
-    graph = region.jaxpr.jaxpr
-    outside = zip(graph.constvars, region.jaxpr.consts, strict=True)
-    ranges = {var: scopes.range_of(value) for var, value in outside if is_position(value)}
-    if role.is_counted:
-        position = graph.invars[int(role.with_code)]
-        ranges[position] = None if role.length is None else (0, role.length - 1)
-    known = {var: span for var, span in ranges.items() if span is not None and near}
-    region.guard(near, list(ranges), known)
+    region.guard(spans, list(map(span_of, region.jaxpr.consts)))
 
 
 def _refuse_endless_recursion() -> None:

@@ -35,6 +35,7 @@ from d2s.backends.lax.arrays import aliases
 from d2s.backends.lax.forms import origins
 from d2s.backends.lax.forms.origins import ARRAY, NUMPY, PYTHON, PYTHON_KINDS
 from d2s.backends.lax.graph import scopes, sites
+from d2s.backends.lax.graph.spans import span_of
 from d2s.backends.lax.regions.regions import is_traced
 from d2s.backends.lax.semantics import operands
 from d2s.backends.lax.semantics.casts import fail_where, is_integer, refuse, to_float, weak
@@ -208,7 +209,6 @@ def _apply(op: Operator, one: Any, other: Any, own: Operator) -> Any:
         _refuse_order(op, one)
     result = _kind_of_result(op, *likely) if is_sure else None
     _check(op, one, other, likely, is_sure)
-    bounds = _bounds_of_result(op, one, other)
     if op not in _LOGICAL and op not in _COMPARE:
         if not is_sure:
             _refuse_doubtful_bools(one, other)
@@ -217,7 +217,7 @@ def _apply(op: Operator, one: Any, other: Any, own: Operator) -> Any:
     found = own(one, other)
     if isinstance(found, tuple):
         return tuple(_as(part, result) for part in found)
-    return origins.bounded(_as(found, result), bounds)
+    return _as(found, result)
 
 
 def _refuse_order(op: Operator, value: Any) -> None:
@@ -339,45 +339,15 @@ def _equals_zero(value: Any) -> Any:
 def _is_never_zero(value: Any) -> bool:
     if not is_traced(value):
         return bool(value != 0)
-    least, most = _bounds(value)
-    return least > 0 or most < 0
+    span = span_of(value)
+    return span is not None and not span[0] <= 0 <= span[1]
 
 
 def _is_never_negative(value: Any) -> bool:
     if not is_traced(value):
         return bool(value >= 0)
-    return _bounds(value)[0] >= 0
-
-
-Bounds = tuple[float, float]
-_ANYTHING: Bounds = (-math.inf, math.inf)
-
-
-def _bounds(value: Any) -> Bounds:
-    """The least and the largest number that a value may be; known for the positions of loops."""
-    if not is_traced(value):
-        return (value, value) if type(value) in (bool, int) else _ANYTHING
-    if scopes.is_position(value):
-        least, most = scopes.range_of(value) or (0, math.inf)
-        return least, most
-    return origins.bounds_of(value) or _ANYTHING
-
-
-_CORNERS: dict[Operator, Callable[[float, float], float]] = {
-    operator.add: operator.add,
-    operator.sub: operator.sub,
-    operator.mul: lambda a, b: a * b if a and b else 0,
-}
-
-
-def _bounds_of_result(op: Operator, one: Any, other: Any) -> Bounds | None:
-    combine = _CORNERS.get(op)
-    sides = _bounds(one), _bounds(other)
-    if combine is None or _ANYTHING in sides:
-        return None
-    corners = [combine(a, b) for a in sides[0] for b in sides[1]]
-    # Infinity less infinity is not a number, and then nothing is known of the result.
-    return None if any(map(math.isnan, corners)) else (min(corners), max(corners))
+    span = span_of(value)
+    return span is not None and span[0] >= 0
 
 
 # -- powers ----------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from d2s.backends.lax.forms.dtypes import is_symbolic, type_of
 from d2s.backends.lax.forms.registered import STRUCTURES
 from d2s.backends.lax.forms.trees import children, leaves, map_leaves
 from d2s.backends.lax.graph import scopes, sites
-from d2s.backends.lax.jaxprs.proof import NotRolled
+from d2s.backends.lax.jaxprs.ranges.rolled import NotRolled
 from d2s.backends.lax.regions.regions import is_traced
 from d2s.backends.lax.trace.provenance import needing
 from d2s.backends.lax.trace.questions import guarded, is_asked_by_us

@@ -14,116 +14,49 @@ a known number. The question may be the test of the loop or a branch that would 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import jax.numpy as jnp
-import numpy as np
-
-from d2s.backends.lax.control.plan import Plan
-from d2s.backends.lax.forms.trees import Filler, Out
-from d2s.backends.lax.jaxprs.formulas import COMPARISONS, Formula, Formulas
-from d2s.backends.lax.regions.regions import Region
+from d2s.backends.lax.jaxprs.ranges.rules import Span
+from d2s.backends.lax.jaxprs.ranges.terms import COMPARISONS, Term
 
 #: the most ways through a trip that are looked at
 MANY = 64
 
-#: a formula and the value that it has on a way through a trip
-Claim = tuple[Formula, int]
+#: a term and the value that it has on a way through a trip
+Claim = tuple[Term, int]
 
 _OPPOSITE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
 _TURNED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
 
 
-def most_trips(plan: Plan, tested: Region) -> int | None:
-    """A number of trips that the loop surely does not exceed; None if no counter gives one."""
-    if not isinstance(tested.value, Out):
-        return None
-    starts = {
-        id(j): j.sides[0].init
-        for j in plan.carried
-        if type(j.sides[0].init) is int and jnp.issubdtype(j.type.dtype, jnp.integer)
-    }
-    if not starts:
-        return None
-    trip = _TripFormulas(plan, tested)
-    found = []
-    for joined in plan.carried:
-        if id(joined) in starts:
-            counter = trip.counter(joined.sides[0], starts[id(joined)], joined.type.dtype)
-            found.append(None if counter is None else counter.trips())
-    return min((n for n in found if n is not None), default=None)
+def most_trips(claims: list[Claim], own: Term, after: Term, start: int, whole: Span) -> int | None:
+    """A number of trips that a counter does not let a loop exceed; None if it gives none.
 
-
-class _TripFormulas:
-    """A trip of a loop as formulas: the state before and after it, and whether the loop goes on."""
-
-    def __init__(self, plan: Plan, tested: Region) -> None:
-        self._formulas = Formulas()
-        carried = {id(j.sides[0]): j for j in plan.carried}
-        self._before: dict[int, Formula] = {
-            id(hole): self._start(hole, n, id(hole) in carried) for n, hole in enumerate(plan.holes)
-        }
-        body, test = plan.region.jaxpr.jaxpr, tested.jaxpr.jaxpr
-        before = list(self._before.values())
-        others = [self._formulas.unknown() for _ in body.invars[len(before) :]]
-        outs = self._formulas.read(body, [*others, *before])
-        self._after = {
-            id(hole): self._end(carried[id(hole)], outs, body.outvars)
-            if id(hole) in carried
-            else self._before[id(hole)]
-            for hole in plan.holes
-        }
-        number = tested.value.index
-        goes_on = [
-            self._formulas.read(test, list(state.values()))[number]
-            for state in (self._before, self._after)
-        ]
-        self._claims: list[Claim] = [(formula, 1) for formula in goes_on]
-
-    def _start(self, hole: Any, number: int, is_carried: bool) -> Formula:
-        if is_carried:
-            return self._formulas.make("input", number)
-        is_known = type(hole.init) in (int, bool)
-        return self._formulas.known(hole.init) if is_known else self._formulas.unknown()
-
-    def _end(self, joined: Any, outs: list[Formula], outvars: Sequence[Any]) -> Formula:
-        after = joined.sides[1]
-        if isinstance(after, Filler):
-            return self._before[id(joined.sides[0])]
-        if isinstance(after, Out):
-            is_same = outvars[after.index].aval.dtype == joined.type.dtype
-            number: int = after.index
-            return outs[number] if is_same else self._formulas.unknown()
-        is_known = type(after) in (int, bool)
-        return self._formulas.known(after) if is_known else self._formulas.unknown()
-
-    def counter(self, hole: Any, start: int, dtype: Any) -> _Counter | None:
-        """What the ways through a trip do to a number; None if some way is not clear."""
-        own, after = self._before[id(hole)], self._after[id(hole)]
-        ways: list[_Way] = []
-        choices: list[list[Claim]] = [[]]
-        while choices:
-            chosen = choices.pop()
-            if len(ways) + len(choices) > MANY:
-                return None
-            try:
-                ways.append(_Way.through([*chosen, *self._claims], own, after))
-            except _Undecided as found:
-                # the claim about the index comes first: the claims before may need it
-                choices += [[(found.index, n), *chosen] for n in range(found.count)]
-            except _Impossible:
-                continue
-            except _Unclear:
-                return None
-        return _Counter(start, ways, np.iinfo(dtype))
+    `claims` hold on all ways after which the loop goes on. The counter is `own` before a trip and
+    `after` it, begins with `start`, and has a type of the range `whole`.
+    """
+    ways: list[_Way] = []
+    choices: list[list[Claim]] = [[]]
+    while choices:
+        chosen = choices.pop()
+        if len(ways) + len(choices) > MANY:
+            return None
+        try:
+            ways.append(_Way.through([*chosen, *claims], own, after))
+        except _Undecided as found:
+            # the claim about the index comes first: the claims before may need it
+            choices += [[(found.index, n), *chosen] for n in range(found.count)]
+        except _Impossible:
+            continue
+        except _Unclear:
+            return None
+    return _Counter(start, ways, whole).trips()
 
 
 class _Undecided(Exception):
     """A way that is two or more: an index is not known on it."""
 
-    def __init__(self, index: Formula, count: int) -> None:
+    def __init__(self, index: Term, count: int) -> None:
         self.index, self.count = index, count
 
 
@@ -147,7 +80,7 @@ class _Way:
     offsets: list[int]
 
     @classmethod
-    def through(cls, claims: list[Claim], own: Formula, after: Formula) -> _Way:
+    def through(cls, claims: list[Claim], own: Term, after: Term) -> _Way:
         facts = _Facts(claims)
         base, by = facts.line(after)
         if base is not own:
@@ -167,56 +100,59 @@ class _Facts:
     """What follows from claims, as far as it takes no more than to look at each of them."""
 
     def __init__(self, claims: list[Claim]) -> None:
-        self._known: dict[Formula, int] = {}
-        self.compared: list[tuple[str, Formula, Formula]] = []
+        self._known: dict[Term, int] = {}
+        self.compared: list[tuple[str, Term, Term]] = []
         todo = list(reversed(claims))
         while todo:
             todo += self._follow(*todo.pop())
 
-    def _follow(self, formula: Formula, value: int) -> list[Claim]:
-        name, parts = formula.name, formula.parts
-        is_new = formula not in self._known
-        now = parts[0] if name == "known" else self._known.setdefault(formula, value)
+    def _follow(self, term: Term, value: int) -> list[Claim]:
+        name, parts = term.name, term.parts
+        is_new = term not in self._known
+        is_known = term.number is not None
+        now = term.number if is_known else self._known.setdefault(term, value)
         if now != value:
             raise _Impossible
-        if not is_new or name == "known":
+        if not is_new or is_known:
             return []
         if name in COMPARISONS:
             self.compared.append((name if value else _OPPOSITE[name], *parts))
         if name == "not":
             return [(parts[0], 1 - value)]
         if name == "choose":
-            return [(self._case(formula), value)]
+            return [(self._case(term), value)]
         is_all = (name == "and" and value == 1) or (name == "or" and value == 0)
         return [(part, value) for part in parts] if is_all else []
 
-    def _case(self, formula: Formula) -> Formula:
+    def _case(self, term: Term) -> Term:
         """Which of its cases a choice is."""
-        index, *cases = formula.parts
-        value = index.parts[0] if index.name == "known" else self._known.get(index)
+        index, *cases = term.parts
+        value = index.number if index.number is not None else self._known.get(index)
         if value is None:
             raise _Undecided(index, len(cases))
-        case: Formula = cases[min(max(value, 0), len(cases) - 1)]
+        case: Term = cases[min(max(value, 0), len(cases) - 1)]
         return case
 
-    def line(self, formula: Formula, own: Formula | None = None) -> tuple[Formula | None, int]:
-        """A formula as another one and a number; None and a number where it is known.
+    def line(self, term: Term, own: Term | None = None) -> tuple[Term | None, int]:
+        """A term as another one and a number; None and a number where it is known.
 
         With `own`, a choice that is open is left alone: it says nothing about that.
         """
         offset = 0
-        while formula.name in ("plus", "choose"):
-            if formula.name == "plus":
-                formula, by = formula.parts
-                offset += by
+        while term.number is None and term.name in ("sum", "choose"):
+            if term.name == "sum":
+                (*others, (first, factor)), by = term.parts
+                if others or factor != 1:
+                    break
+                term, offset = first, offset + by
                 continue
             try:
-                formula = self._case(formula)
+                term = self._case(term)
             except _Undecided:
                 if own is None:
                     raise
-                return formula, offset
-        return (None, formula.parts[0] + offset) if formula.name == "known" else (formula, offset)
+                return term, offset
+        return (term, offset) if term.number is None else (None, term.number + offset)
 
 
 @dataclass
@@ -225,7 +161,7 @@ class _Counter:
 
     start: int
     ways: list[_Way]
-    fits: Any
+    whole: Span
 
     def trips(self) -> int | None:
         if not self.ways:
@@ -263,7 +199,7 @@ class _Counter:
         least, most = min(self.start, end), max(self.start, end)
         offsets = [0, *(offset for way in self.ways for offset in way.offsets)]
         least, most = least + min(offsets), most + max(offsets)
-        return bool(self.fits.min <= least and most <= self.fits.max)
+        return self.whole[0] <= least and most <= self.whole[1]
 
 
 def _end(limits: list[tuple[str, int]], sign: int) -> int | None:
