@@ -218,7 +218,8 @@ def register_form(
 
     Lists, dicts, dataclasses and objects of plain classes need none of this. `open` gives the parts
     that may be values of the graph, as a dict or a list, and a hashable rest that is the same
-    whenever the graph is; `make` takes both and gives an object again::
+    whenever the graph is; `make` takes both and gives an object again. The two together are all of
+    the object, and it is a value: a program makes a new one instead of changing it::
 
         d2s.register_form(Grid, lambda g: ({"cells": g.cells}, g.shape), lambda p, s: Grid(s, **p))
     """

@@ -26,7 +26,9 @@ from d2s.backends.lax.boundary.copy_maker import CopyMaker
 from d2s.backends.lax.boundary.surroundings import Surroundings
 from d2s.backends.lax.forms.dtypes import NUMBERS
 from d2s.backends.lax.forms.exact import layout
+from d2s.backends.lax.forms.kinds.attributes import own_dict
 from d2s.backends.lax.forms.kinds.form import EMPTY
+from d2s.backends.lax.forms.kinds.table import form_of, known_form
 from d2s.backends.lax.forms.trees import map_leaves
 from d2s.backends.lax.graph import sites
 from d2s.backends.lax.graph.scopes import Scope, current_graphs
@@ -37,7 +39,7 @@ from d2s.backends.lax.private import behind, trace_of
 from d2s.backends.lax.reach.reach import Reach
 from d2s.backends.lax.reach.reach import Restart as Restart
 from d2s.backends.lax.trace.changed import LAYOUT, assigned
-from d2s.errors import StagingError
+from d2s.errors import StagingError, a
 
 
 @dataclass
@@ -48,6 +50,13 @@ class Change:
     target: int | OuterSlot
     before: Any
     after: Any
+
+
+def extra_of(copy: Any) -> Any:
+    """What can be assigned of a container besides its entries: a `default_factory`."""
+    form = form_of(type(copy))
+    extra = None if form is None or form.extra_name is None else form.extra(copy)
+    return None if isinstance(extra, int) else extra
 
 
 def _sharing(arrays: dict[int, Any]) -> set[int]:
@@ -82,6 +91,8 @@ class Copies:
         # what the copies hold now, to see later what became of them
         self._before = [contents(copy) for copy in self.made]
         self._kinds = [type(copy) for copy in self.made]
+        self._extras = [extra_of(copy) for copy in self.made]
+        self._dicts = [own_dict(copy) for copy in self.made]
         arrays = {n: copy for n, copy in enumerate(self.made) if isinstance(copy, np.ndarray)}
         self._layouts = {n: layout(copy) for n, copy in arrays.items()}
         self._shared = _sharing({n: owners[n] for n in arrays})
@@ -179,6 +190,26 @@ class Copies:
                     code="D2S080",
                     site=site,
                     fix="a new object of the other class",
+                )
+            if own_dict(copy) is not self._dicts[n]:
+                site = assigned(self.function, "__dict__")
+                raise StagingError(
+                    f"{sites.target(site) or '`__dict__`'}, the attributes of "
+                    f"{a(type(copy))}, are replaced by those of another; a compiled call would "
+                    "not repeat that",
+                    code="D2S080",
+                    site=site,
+                    fix="the attributes one by one, or vars(one).update(vars(other))",
+                )
+            if extra_of(copy) is not self._extras[n]:
+                extra = known_form(type(copy)).extra_name
+                site = assigned(self.function, extra)
+                raise StagingError(
+                    f"{sites.target(site) or f'`{extra}`'} of a {type(copy).__name__} is changed; "
+                    "a compiled call would not repeat that",
+                    code="D2S080",
+                    site=site,
+                    fix="another one with the entries of the old",
                 )
             if isinstance(copy, np.ndarray) and layout(copy) != self._layouts[n]:
                 site = assigned(self.function, *LAYOUT)

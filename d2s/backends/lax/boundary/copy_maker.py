@@ -106,7 +106,9 @@ class CopyMaker:
         if kind is slice:
             return slice(*self._parts(3))
         if kind is types.MappingProxyType:
-            return types.MappingProxyType(self._parts(1)[0])
+            number = self._keep(None)
+            self.made[number] = types.MappingProxyType(self._parts(1)[0])
+            return self.made[number]
         if kind is functools.partial:
             function, args, keywords = self._parts(3)
             made: Any = functools.partial(function)

@@ -283,6 +283,7 @@ class _Writer:
         elif container_form(kind) is not None:
             self._container(name, node)
         elif kind is types.MappingProxyType:
+            self._owner(name)
             self._part(f"{self._constant(behind_proxy)}({name})")
         else:
             self._owner(name)

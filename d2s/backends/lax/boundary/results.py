@@ -134,7 +134,7 @@ class Results:
         kind: Any = type(value)
         if is_mark(kind):
             return lambda call: kind()
-        if kind is tuple or (isinstance(value, tuple) and hasattr(kind, "_fields")):
+        if kind is tuple or (isinstance(value, tuple) and _is_record(value)):
             parts = [self.of(part) for part in value]
             make: Any = tuple if kind is tuple else (lambda items: kind(*items))
             return lambda call: make([part(call) for part in parts])
@@ -363,6 +363,11 @@ class Results:
                     fix="the checks first, then the change, in two static functions; or checks "
                     "of your own outside",
                 )
+
+
+def _is_record(value: Any) -> bool:
+    """Whether a tuple is a named one, and nothing besides."""
+    return hasattr(type(value), "_fields") and not own_dict(value)
 
 
 def _number(build: Build) -> Build:

@@ -21,9 +21,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from d2s.backends.lax.forms.kinds.attributes import slot_names
+from d2s.backends.lax.forms.kinds.attributes import own_dict, slot_names
 from d2s.backends.lax.forms.kinds.buffers import copy_of_array
 from d2s.backends.lax.forms.kinds.form import EMPTY
+from d2s.libraries import is_library_module
 
 
 class Token:
@@ -111,7 +112,7 @@ def _taken_apart(value: Any, holders: Holders) -> Any:
     if kind.__module__.partition(".")[0] in ("jax", "jaxlib"):
         return _of_jax(value, holders)
     base = next((base for base in _CONTENTS if issubclass(kind, base)), object)
-    is_fixed = base in (tuple, frozenset, str, bytes, int, float, complex)
+    is_fixed = base in _FIXED
     names = () if kind is base else _attributes(value)
     if not _is_open(kind, base):
         return _Same(value)
@@ -125,6 +126,19 @@ def _taken_apart(value: Any, holders: Holders) -> Any:
     # others a program can tell two apart, so their identity belongs to the key.
     same = () if is_fixed or _defines_equality(kind) else (_Same(value),)
     return kind, content, *same, *parts
+
+
+def is_opaque(value: Any) -> bool:
+    """Whether a value is known by its identity, and may hold what can change."""
+    if isinstance(value, types.FunctionType | types.BuiltinFunctionType | np.dtype):
+        return False
+    if isinstance(value, types.ModuleType) and is_library_module(value):
+        return False
+    if type(value) in _BY_VALUE or type(value) in _EXACT:
+        return False
+    if isinstance(value, _FIXED) and own_dict(value) is not None:
+        return True  # a text or number of a class of the user's, which has attributes
+    return isinstance(exact_key(value), _Same)
 
 
 def _of_jax(value: Any, holders: Holders) -> Any:
@@ -171,6 +185,8 @@ _EXACT: dict[Any, Callable[[Any], Any]] = {
 
 _BY_IDENTITY = (type, enum.Enum, types.FunctionType, types.BuiltinFunctionType, types.ModuleType)
 
+#: those that nobody can change
+_FIXED = (tuple, frozenset, str, bytes, int, float, complex)
 #: builtin classes that others are made from, and what is in them
 _CONTENTS: dict[Any, Callable[[Any, Holders], Any]] = {
     str: lambda v, _: str.__getitem__(v, slice(None)),

@@ -25,6 +25,7 @@ from d2s.backends.lax.forms.trees import (
     Known,
     Leaf,
     Out,
+    ProxyTree,
     boxes_in,
     children,
     leaves,
@@ -105,6 +106,8 @@ class Join:
             return self._filled(one, first=False, path=path)
         if isinstance(one, Unbound | Maybe) or isinstance(other, Unbound | Maybe):
             return self._join_doubtful(one, other, path)
+        if isinstance(one, _VIEWS) or isinstance(other, _VIEWS):
+            raise Difference(path, _STATIC, one, other)  # of which dict, nobody could tell
         if isinstance(one, Known | Box) and isinstance(other, Known | Box):
             return self._join_boxes(one, other, path)
         first, second = children(one), children(other)
@@ -229,6 +232,10 @@ class Join:
         leaf = Joined(len(self.dynamic), kind, sides)
         self.dynamic.append(leaf)
         return leaf
+
+
+#: read-only views of dicts
+_VIEWS = (types.MappingProxyType, ProxyTree)
 
 
 def _expanded(side: Any, path: str) -> Box:

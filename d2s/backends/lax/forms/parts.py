@@ -78,7 +78,7 @@ def _opened_container(value: Any, form: Form) -> Opened:
         held = form.held(value)
         _add(found, held if form.is_by_key else dict(enumerate(held)), id(value))
     own = own_dict(value) if type(value) is not form.base else None
-    if own:
+    if own is not None:
         _add(found, {ATTRIBUTES: own}, None)
     return found
 

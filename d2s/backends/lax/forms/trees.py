@@ -19,7 +19,7 @@ import jax
 import numpy as np
 
 from d2s.backends.lax.forms.dtypes import NUMBERS, Type, type_of
-from d2s.backends.lax.forms.kinds.attributes import attribute_names, getattr_raw, set_raw
+from d2s.backends.lax.forms.kinds.attributes import own_dict, slot_names
 from d2s.backends.lax.forms.kinds.table import CONTAINERS
 from d2s.backends.lax.forms.parts import (
     ATTRIBUTES_ONLY,
@@ -177,6 +177,8 @@ def children(value: Any) -> tuple[list[tuple[str, Any]], Make] | None:
     if isinstance(value, _ATOMS):
         return None
     if isinstance(value, tuple) and hasattr(kind, "_fields"):
+        if own_dict(value):
+            return None  # it has attributes besides, so it is an object and no value
         pairs = [(f".{n}", v) for n, v in zip(kind._fields, value, strict=True)]
         return pairs, lambda parts: kind(*parts)
     leaves, treedef = jax.tree_util.tree_flatten(value, is_leaf=lambda v: v is not value)
@@ -207,20 +209,12 @@ def _container_children(value: Any) -> tuple[list[tuple[str, Any]], Make] | None
 
 
 def _tuple_children(value: Any) -> tuple[list[tuple[str, Any]], Make] | None:
-    """The items of a tuple of the user's, and its attributes."""
+    """The items of a tuple of the user's that has no attributes."""
     kind: Any = type(value)
-    items, names = list(tuple.__iter__(value)), attribute_names(value)
-    if not is_users_class(kind):
-        return None
-
-    def make(parts: list[Any]) -> Any:
-        copy = tuple.__new__(kind, parts[: len(items)])
-        for name, part in zip(names, parts[len(items) :], strict=True):
-            set_raw(copy, name, part)
-        return copy
-
-    pairs = [(f"[{n}]", item) for n, item in enumerate(items)]
-    return [*pairs, *((f".{name}", getattr_raw(value, name)) for name in names)], make
+    if not is_users_class(kind) or own_dict(value) is not None or slot_names(kind):
+        return None  # it can be changed, so it is an object and no value
+    pairs = [(f"[{n}]", item) for n, item in enumerate(tuple.__iter__(value))]
+    return pairs, lambda parts: tuple.__new__(kind, parts)
 
 
 _VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))

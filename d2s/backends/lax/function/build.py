@@ -31,6 +31,7 @@ from d2s.backends.lax.failures.after_failure import keep_transient
 from d2s.backends.lax.failures.failing import Failures
 from d2s.backends.lax.failures.whose import Escaped, is_raised_by_user, is_tracer_error
 from d2s.backends.lax.forms.dtypes import type_of
+from d2s.backends.lax.forms.exact import is_opaque
 from d2s.backends.lax.forms.trees import Out
 from d2s.backends.lax.function.entries import Entry, Result, ResultInfo
 from d2s.backends.lax.function.inspection import shown
@@ -152,6 +153,8 @@ def _snapshot(entry: Entry, owners: Any, copies: Copies) -> Snapshot:
     tokens = [token for token in entry.key if isinstance(token, Static | Itself)]
     pins = entry.owner._reach.pins
     known = [t.value for t in tokens if isinstance(t.value, type | BaseException)]
+    # what is known by its identity alone may hold things that change
+    known += [t.value for t in tokens if is_opaque(t.value)]
     known += [t.value for t in tokens if type(t) is Itself and id(t.value) in pins]
     return Snapshot(entry.owner.function, *owners, *known, outside=True, apart=copies)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from typing import Any
 
 import jax
@@ -12,7 +13,7 @@ from d2s.backends.lax.forms.kinds.table import form_of
 from d2s.backends.lax.objects.slots import Slot, instance_slot
 
 #: values that have a copy, and do not change
-_FIXED = (frozenset, jax.Array)
+_FIXED = (frozenset, types.MappingProxyType, jax.Array)
 
 
 def keys_of(value: Any) -> list[Any]:

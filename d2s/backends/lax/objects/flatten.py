@@ -29,7 +29,7 @@ from d2s.backends.lax.forms.dtypes import fits, is_dynamic
 from d2s.backends.lax.forms.exact import Contents, exact_key
 from d2s.backends.lax.forms.kinds.attributes import attribute_names, getattr_raw, own_dict
 from d2s.backends.lax.forms.kinds.form import EMPTY, Form
-from d2s.backends.lax.forms.kinds.table import known_form
+from d2s.backends.lax.forms.kinds.table import form_of, known_form
 from d2s.backends.lax.forms.origins import ARRAY as ARRAY
 from d2s.backends.lax.forms.origins import left_kind
 from d2s.backends.lax.forms.parts import (
@@ -73,6 +73,8 @@ class Taken:
         #: how many marks of NNX were met: in the graph, they are those of another trace
         self.marks = 0
         self._pinned = pinned
+        #: the dicts of attributes, and other dicts, by identity, with what they were found in
+        self._dicts: dict[int, Any] = {}
         #: the numbers of the mutable objects, by identity
         self._numbers: dict[int, int] = {}
 
@@ -102,9 +104,27 @@ class Taken:
         if id(value) in self._pinned:
             self.key.append(Itself(value))
             return False
+        self._refuse_shared(value)
         self._numbers[id(value)] = len(self.owners)
         self.owners.append(value)
         return True
+
+    def _refuse_shared(self, value: Any) -> None:
+        """An object whose attributes are a dict that the program has besides is not two things."""
+        own = value if type(value) is dict else own_dict(value)
+        if own is None:
+            return
+        known = self._dicts.setdefault(id(own), value)
+        # the dict of attributes of a container is a part of that, and has a number itself
+        is_part = form_of(type(known)) is not None and own_dict(known) is value
+        if known is not value and not is_part:
+            kind = next((type(v) for v in (known, value) if type(v) is not dict), dict)
+            raise StagingError(
+                f"the attributes of {a(kind)} are a dict that is reached in another way, too",
+                code="D2S079",
+                site=sites.where(),
+                fix="one of the two",
+            )
 
     def place(self, value: Any) -> None:
         """A global or a variable of an enclosing function, which may have no value."""
@@ -287,8 +307,9 @@ class Taken:
 
     def _proxy(self, value: Any, given: bool) -> None:
         """A view of a dict that only that dict can change."""
-        self.key.append(Node(types.MappingProxyType, None))
-        self.take(behind_proxy(value), given)
+        if self._owner(value):
+            self.key.append(Node(types.MappingProxyType, None))
+            self.take(behind_proxy(value), given)
 
     def _specification(self, value: Any, given: bool) -> None:
         """A specification is no value; who only looks at a graph has replaced it before."""
@@ -397,7 +418,10 @@ def _is_own_container(kind: Any) -> bool:
 def _own_attributes(value: Any) -> dict[str, Any] | None:
     """The dict of attributes that a container has beside its items; a builtin one has none."""
     kind: Any = type(value)
-    return None if kind is known_form(kind).base else own_dict(value)
+    if kind is known_form(kind).base:
+        return None
+    # a dict may be its own attributes: ``self.__dict__ = self``
+    return value if getattr(value, "__dict__", None) is value else own_dict(value)
 
 
 def _how(kind: Any, value: Any) -> Any:
@@ -438,7 +462,8 @@ def _how(kind: Any, value: Any) -> Any:
     if issubclass(kind, np.generic):
         return Taken._scalar
     if issubclass(kind, tuple) and hasattr(kind, "_fields"):
-        return Taken._tuple
+        has_attributes = bool(kind.__dictoffset__) and not is_library_class(kind)
+        return Taken._own_tuple if has_attributes else Taken._tuple
     if is_mark(kind):
         return Taken._mark
     is_pytree = not jax.tree_util.all_leaves([value])

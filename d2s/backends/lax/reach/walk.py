@@ -23,7 +23,7 @@ from d2s.backends.lax.forms.kinds.attributes import own_dict, slot_names
 from d2s.backends.lax.forms.kinds.code import OF_PYTHON, cell_contents
 from d2s.backends.lax.forms.kinds.elsewhere import Elsewhere
 from d2s.backends.lax.forms.kinds.form import EMPTY
-from d2s.backends.lax.forms.kinds.table import CONTAINERS, known_form
+from d2s.backends.lax.forms.kinds.table import CONTAINERS, form_of, known_form
 from d2s.backends.lax.objects.flatten import stays_whole
 from d2s.backends.lax.objects.slots import OuterSlot
 from d2s.backends.lax.reach.mentions import attribute_names_of, dotted, global_names, imported
@@ -140,7 +140,7 @@ def held_by(value: Any) -> list[Any]:
     if isinstance(value, (*CONTAINERS, np.ndarray)):
         form = known_form(type(value))
         held = form.held(value)
-        return [*(held if form.is_by_key else ()), *form.reached(held)]
+        return form.leads_to(value, held)
     if isinstance(value, types.MethodType):
         return [value.__self__]
     own = own_dict(value)
@@ -211,7 +211,13 @@ class Walk:
             return [value.original]
         if isinstance(value, (*CONTAINERS, tuple, frozenset, np.ndarray)):
             self._keep_whole(value)
-            return held_by(value)
+            kind: Any = type(value)
+            form = form_of(kind)
+            factory = None if form is None else form.extra(value)
+            if isinstance(factory, types.FunctionType):
+                self.reach.as_is(factory)  # a dict calls it by itself where an entry is missing
+            own = [] if is_library_class(kind) else [kind, own_dict(value)]
+            return [*held_by(value), *own]
         return self._object(value)
 
     def _object(self, value: Any) -> list[Any]:

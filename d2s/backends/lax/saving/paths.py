@@ -157,7 +157,7 @@ class _Reader:
         elif kind is functools.partial:
             self._parts(slot, ["func", "args", "keywords"])
         elif kind is types.MappingProxyType:
-            self._value(slot)
+            self._value(self._own(slot))
         elif issubclass(kind, tuple) and isinstance(names, tuple):
             self._parts(self._own(slot), [*range(names[0]), *names[1]])
         elif issubclass(kind, tuple):

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import functools
 import math
+import numbers
 import operator
 import sys
 import types
@@ -41,7 +42,7 @@ from d2s.backends.lax.semantics import operands
 from d2s.backends.lax.semantics.casts import fail_where, is_integer, refuse, to_float, weak
 from d2s.backends.lax.trace.provenance import needing
 from d2s.backends.lax.trace.questions import is_of_jax
-from d2s.errors import NumberInDoubt
+from d2s.errors import NumberInDoubt, a
 
 Operator = Callable[..., Any]
 
@@ -187,6 +188,7 @@ def _apply(op: Operator, one: Any, other: Any, own: Operator) -> Any:
     An operand that may be a Python number or an array goes the same way, and its result is then in
     doubt as well. For ``flag + n``: the kinds are (bool, int), so the result is an int.
     """
+    _refuse_other_numbers(op, one, other)
     kinds = _number_kind(one), _number_kind(other)
     if ARRAY in kinds or NUMPY in kinds:
         operands.meet(one, other)
@@ -229,6 +231,23 @@ def _refuse_order(op: Operator, value: Any) -> None:
     if op not in (operator.eq, operator.ne):
         error = refuse("the order of a complex number", "its real part, or abs(...) of it")
         raise needing(error, value)
+
+
+def _refuse_other_numbers(op: Operator, *values: Any) -> None:
+    """Numbers with an arithmetic of their own, as fractions, which no graph computes."""
+    for value in values:
+        kind: Any = type(value)
+        if kind in PYTHON or isinstance(value, _ARRAYS) or not isinstance(value, numbers.Number):
+            continue
+        base = next((base for base in PYTHON if issubclass(kind, base)), None)
+        method = f"__{op.__name__.strip('_')}__"
+        if base is None or getattr(kind, method, None) is not getattr(base, method, None):
+            raise scopes.refuse(
+                refuse(f"{a(kind)} that meets a run-time number", "float(...) or int(...) of it")
+            )
+
+
+_ARRAYS = (np.generic, np.ndarray, jax.Array, jax.core.Tracer)
 
 
 def _number_kind(value: Any) -> Any:

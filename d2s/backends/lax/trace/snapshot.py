@@ -30,6 +30,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from d2s.backends.lax.forms.kinds.attributes import own_dict
 from d2s.backends.lax.forms.kinds.code import FunctionAttributes
 from d2s.backends.lax.forms.kinds.form import WHOLE
 from d2s.backends.lax.graph import scopes, sites
@@ -44,6 +45,11 @@ from d2s.errors import StagingError
 #: values that hold nothing else; a module is no value of its own here, its names are
 _ATOMS = (str, bytes, int, float, complex, bool, type(None), types.ModuleType, range, slice)
 _METHODS = (types.BuiltinMethodType, types.MethodWrapperType, types.MethodType)
+
+
+def _has_attributes(value: Any) -> bool:
+    """Whether a text or number is of a class of the user's, whose objects have attributes."""
+    return not isinstance(value, types.ModuleType) and own_dict(value) is not None
 
 
 class Snapshot:
@@ -93,7 +99,7 @@ class Snapshot:
                 continue
             if isinstance(value, types.ModuleType) and self.outside:
                 stack += self._visitor.modules.find(value)
-            if known or isinstance(value, _ATOMS):
+            if known or (isinstance(value, _ATOMS) and not _has_attributes(value)):
                 continue
             self._reached[id(value)] = value
             if self._region_has_begun:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import sys
 import types
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import jax
 
@@ -104,7 +104,7 @@ class Visitor:
         if isinstance(value, property):
             return [value.fget, value.fset]
         if isinstance(value, functools.partial):
-            return [value.func, value.args, value.keywords]
+            return [value.func, value.args, value.keywords, *self._attributes_beside(value)]
         return None
 
     def _function(self, function: types.FunctionType) -> list[Any]:
@@ -177,7 +177,7 @@ class Visitor:
         held = form.held(value)
         if form.can_change(value):
             self._before.remember(value, held)
-        return [*form.reached(held), *self._attributes_beside(value)]
+        return [*form.leads_to(value, held), *self._attributes_beside(value)]
 
     def _cell(self, cell: types.CellType) -> list[Any]:
         if cell is runtime_cell():
@@ -188,12 +188,12 @@ class Visitor:
         return [held]
 
     def _attributes_beside(self, value: Any) -> list[Any]:
-        """The attributes that a container of a class of the user's has beside its items."""
-        attributes = own_dict(value)
-        if not attributes:
-            return []
+        """What a container of a class of the user's has beside its items: attributes, methods."""
+        attributes, kind = own_dict(value), cast(Any, type(value))
+        if attributes is None:
+            return [] if is_library_class(kind) else [kind]
         self._labels.note_attributes(attributes, value)
-        return [attributes]
+        return [attributes, kind]
 
     # -- objects of d2s, and those that Python keeps elsewhere -------------------------------------
 

@@ -71,6 +71,12 @@ class Form:
         """The values to which what it holds leads."""
         return []
 
+    def leads_to(self, owner: Any, held: Any) -> list[Any]:
+        """The objects that a program gets by it: values, keys, and what is called for new ones."""
+        keys = held if self.is_by_key else ()
+        extra = () if self.extra_name is None else (self.extra(owner),)
+        return [*keys, *self.reached(held), *extra]
+
     def can_change(self, owner: Any) -> bool:
         """Whether a program can change it at all."""
         return True
