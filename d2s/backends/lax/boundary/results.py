@@ -35,7 +35,13 @@ from d2s.backends.lax.forms.kinds.attributes import attribute_names, getattr_raw
 from d2s.backends.lax.forms.kinds.form import EMPTY
 from d2s.backends.lax.forms.kinds.table import known_form
 from d2s.backends.lax.forms.origins import ARRAY, kind_of, left
-from d2s.backends.lax.forms.parts import container_form, is_copied, is_sequence, new_object
+from d2s.backends.lax.forms.parts import (
+    container_form,
+    is_copied,
+    is_sequence,
+    is_users_class,
+    new_object,
+)
 from d2s.backends.lax.forms.registered import STRUCTURES
 from d2s.backends.lax.forms.trees import children, leaves
 from d2s.backends.lax.forms.widths import narrowed
@@ -138,6 +144,8 @@ class Results:
             parts = [self.of(part) for part in value]
             make: Any = tuple if kind is tuple else (lambda items: kind(*items))
             return lambda call: make([part(call) for part in parts])
+        if isinstance(value, tuple) and is_users_class(kind):
+            return self._own_tuple(value)
         if kind is slice:
             # Python takes nothing but numbers for the bounds, so the caller gets those
             bounds = [_number(self.of(part)) for part in (value.start, value.stop, value.step)]
@@ -163,6 +171,23 @@ class Results:
 
         self._known[id(value)] = value, build
         empty, fill = filler(value)
+        return build
+
+    def _own_tuple(self, value: Any) -> Build:
+        """A tuple of a class of the user's: its items, then its attributes, which may be itself."""
+        kind, number = type(value), len(self._known)
+
+        def build(call: Call) -> Any:
+            if number not in call.made:
+                made = call.made[number] = tuple.__new__(kind, [item(call) for item in items])
+                for name, part in attributes:
+                    set_raw(made, name, part(call))
+            return call.made[number]
+
+        self._known[id(value)] = value, build
+        items = [self.of(item) for item in tuple.__iter__(value)]
+        names = attribute_names(value)
+        attributes = [(name, self.of(getattr_raw(value, name))) for name in names]
         return build
 
     def _reference(self, value: RefCopy) -> Build:
