@@ -19,7 +19,8 @@ class L(list): pass
 class D(dict): pass
 class T(tuple): pass
 class S(str): pass
-class NT(namedtuple("NT", "a b")): pass
+Two = namedtuple("Two", "a b")
+class NT(Two): pass
 class O:
     def __init__(self, v=1.0): self.v = v
 class Gone:
@@ -129,6 +130,20 @@ def run(f):
     first = f(a, d, 2.0)
     W = 5.0
     return first, f(a, d, 2.0)
+""",
+    "class of a named tuple": """
+class K(Two):
+    __slots__ = ()
+    w = 2.0
+    def m(self): return self.w * W
+W = 1.0
+def f(k, x): return k.w * x, k.m() * x
+def run(f):
+    global W
+    k = K(1.0, 2.0)
+    first = f(k, 2.0)
+    K.w, W = 3.0, 5.0
+    return first, f(k, 2.0)
 """,
     "factory with effects": """
 N = [0]

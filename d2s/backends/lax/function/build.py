@@ -40,7 +40,7 @@ from d2s.backends.lax.graph import scopes, sites
 from d2s.backends.lax.graph.scopes import Halt, Scope
 from d2s.backends.lax.jaxprs.ranges.wraps import Unchecked, require_checks
 from d2s.backends.lax.library.dispatching import clean_caches
-from d2s.backends.lax.objects.keys import Itself, Static
+from d2s.backends.lax.objects.keys import Itself, Node, Static
 from d2s.backends.lax.output import printing
 from d2s.backends.lax.reach.opaque import refuse_kept
 from d2s.backends.lax.regions.trace import Role, trace
@@ -156,6 +156,8 @@ def _snapshot(entry: Entry, owners: Any, copies: Copies) -> Snapshot:
     # what is known by its identity alone may hold things that change
     known += [t.value for t in tokens if is_opaque(t.value)]
     known += [t.value for t in tokens if type(t) is Itself and id(t.value) in pins]
+    # the classes of named tuples, which are no owners
+    known += {t.kind for t in entry.key if type(t) is Node and issubclass(t.kind, tuple)}
     return Snapshot(entry.owner.function, *owners, *known, outside=True, apart=copies)
 
 
