@@ -507,3 +507,15 @@ def joined_texts(a):
 @found(lambda: (0,), lambda: (3,))
 def a_key_without_a_value(a):
     return a[unknown_name] % 11  # noqa: F821
+
+
+# seed 301002630: a difference of equal numbers is known, and was none of the terms
+@found(lambda: (3, True), lambda: (2, False), refused=("D2S020",))
+def counted_by_a_difference(a, p):
+    n = 0
+    while n < 5:
+        n += a - a + 1
+    trips = 0
+    while trips < n % 4 and p:
+        trips += 1
+    return n, trips

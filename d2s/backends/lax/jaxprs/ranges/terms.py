@@ -105,6 +105,8 @@ class Terms:
 
     def _sum(self, parts: dict[Term, int], number: int, span: Span | None) -> Term:
         kept = [(term, count) for term, count in parts.items() if count]
+        if not kept:
+            return self.known(number)  # as of ``a - a``
         if len(kept) == 1 and kept[0][1] == 1 and number == 0:
             return kept[0][0]
         kept.sort(key=lambda part: id(part[0]))
