@@ -14,6 +14,9 @@ from d2s.backends.lax.reach.mentions import attribute_names_of, dotted, imported
 from d2s.backends.lax.trace.before import Before
 from d2s.libraries import is_library_module
 
+#: what the import of a module leaves in it: Python's own, from where all other modules are reached
+_OF_IMPORT = ("__loader__", "__spec__", "__builtins__")
+
 
 class ModulesRead:
     """Remembers the attributes of modules whose names functions mention."""
@@ -39,6 +42,8 @@ class ModulesRead:
         self._visited.add((id(module), names))
         reached: list[Any] = []
         for name in names if "__dict__" not in names else tuple(vars(module)):
+            if name in _OF_IMPORT:
+                continue
             value = self._before.remember_name(vars(module), name)
             reached.append(value)
             if isinstance(value, types.ModuleType) and value is not module:

@@ -23,6 +23,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from d2s.libraries import is_library_class
+
 T = TypeVar("T")
 
 #: stands for the value of an entry that holds none
@@ -72,8 +74,11 @@ class Form:
         return []
 
     def leads_to(self, owner: Any, held: Any) -> list[Any]:
-        """The objects that a program gets by it: values, keys, and what is called for new ones."""
-        keys = held if self.is_by_key else ()
+        """The objects that a program gets by it: values, keys, and what is called for new ones.
+
+        Keys that are objects of a library are its own business, as texts and numbers are.
+        """
+        keys = filter(_is_users, held) if self.is_by_key else ()
         extra = () if self.extra_name is None else (self.extra(owner),)
         return [*keys, *self.reached(held), *extra]
 
@@ -122,6 +127,11 @@ class Form:
     def name(self, key: Any) -> str:
         """An entry as a program writes it, behind the name of its owner."""
         return f".{key}" if self.is_by_attribute else f"[{key!r}]"
+
+
+def _is_users(key: Any) -> bool:
+    kind: Any = type(key)
+    return isinstance(key, tuple | frozenset) or not is_library_class(kind)
 
 
 def per_class(ask: Callable[[Any], T]) -> Callable[[Any], T]:
