@@ -219,8 +219,11 @@ class _Writer:
             self._owner(name)
         elif kind in (Static, Number, Itself):
             # Python makes some integers anew each time that they are read, as `deque.maxlen`.
-            same = "==" if kind is Static and type(token.value) is int else "is"
-            self._unless(f"{name} {same} {self._constant(token.value)}")
+            known = self._constant(token.value)
+            is_int = kind is Static and type(token.value) is int
+            self._unless(
+                f"type({name}) is int and {name} == {known}" if is_int else f"{name} is {known}"
+            )
             if kind is Static and token.holders:
                 self._unless(f"are_unchanged({self._constant(states(token.holders))})")
         elif kind is Node:

@@ -20,6 +20,7 @@ import jax.numpy as jnp
 from d2s.backends.lax.control.carried_spans import most_trips
 from d2s.backends.lax.control.plan import Plan
 from d2s.backends.lax.failures import failing
+from d2s.backends.lax.forms.dtypes import varies
 from d2s.backends.lax.graph import sites
 from d2s.backends.lax.jaxprs.bounded import LoopForm, graphs_of, loop_p
 from d2s.backends.lax.jaxprs.bounded.checkpointed import checkpointed_while
@@ -58,6 +59,9 @@ class LoopBound:
     ) -> list[Any]:
         """The loop on graphs that are there already: nothing is traced again."""
         pure = not (test.effects or body.effects or self.is_asked_for)
+        # What differs along a mesh is not asked for in a graph that is put together anew: JAX wants
+        # to be told of each operand that it differs.
+        pure = pure and not any(map(varies, (*body.in_avals, *body.out_avals)))
         loop = test, len(tests), body, len(consts)
         left = way_out(*loop) if pure else None
         exited = left and (exit_in_test(*loop, *left) or rotate(*loop, *left))

@@ -12,7 +12,7 @@ import dataclasses
 import enum
 import gc
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -125,8 +125,8 @@ class RegisteredTree(InParts):
 
 
 def _proxy(parts: list[Any]) -> Any:
-    is_made = isinstance(parts[0], Mapping)
-    return types.MappingProxyType(parts[0]) if is_made else ProxyTree((parts[0],))
+    is_tree = isinstance(parts[0], Leaf | Box)
+    return ProxyTree((parts[0],)) if is_tree else types.MappingProxyType(parts[0])
 
 
 def _registered(layout: Layout, parts: list[Any]) -> Any:
