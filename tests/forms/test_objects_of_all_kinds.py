@@ -65,6 +65,19 @@ def f(x):
     return hasattr(s, "n")
 def run(f): return f(up(-1))
 """,
+    "emptied behind a failure": """
+def f(s, b, x):
+    if x > 0:
+        raise ValueError(x)
+    s.clear()
+    del b[:]
+def run(f):
+    s, b = {1, 2}, bytearray(b"ab")
+    try:
+        f(s, b, up(1))
+    except ValueError:
+        return sorted(s), bytes(b)
+""",
     "key of a dict": """
 def f(d, x):
     if x > 0:

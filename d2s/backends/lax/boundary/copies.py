@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import itertools
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -181,46 +181,7 @@ class Copies:
             if attributes is not None:
                 keep_order(attributes, before)
             after = contents(copy)
-            if type(copy) is not self._kinds[n]:
-                site = assigned(self.function, "__class__")
-                name = sites.target(site) or "`__class__`"
-                raise StagingError(
-                    f"{name}, the class of a {self._kinds[n].__name__}, is changed; a compiled "
-                    "call would not repeat that",
-                    code="D2S080",
-                    site=site,
-                    fix="a new object of the other class",
-                )
-            if own_dict(copy) is not self._dicts[n]:
-                site = assigned(self.function, "__dict__")
-                raise StagingError(
-                    f"{sites.target(site) or '`__dict__`'}, the attributes of "
-                    f"{a(type(copy))}, are replaced by those of another; a compiled call would "
-                    "not repeat that",
-                    code="D2S080",
-                    site=site,
-                    fix="the attributes one by one, or vars(one).update(vars(other))",
-                )
-            if extra_of(copy) is not self._extras[n]:
-                extra = known_form(type(copy)).extra_name
-                site = assigned(self.function, extra)
-                raise StagingError(
-                    f"{sites.target(site) or f'`{extra}`'} of a {type(copy).__name__} is changed; "
-                    "a compiled call would not repeat that",
-                    code="D2S080",
-                    site=site,
-                    fix="another one with the entries of the old",
-                )
-            if isinstance(copy, np.ndarray) and layout(copy) != self._layouts[n]:
-                site = assigned(self.function, *LAYOUT)
-                name = sites.target(site) or "the shape, the dtype or a flag"
-                raise StagingError(
-                    f"{name}, of a NumPy array from outside, is changed; a compiled call would not "
-                    "repeat that",
-                    code="D2S071",
-                    site=site,
-                    fix="an array of its own: a.reshape(...), a.astype(...), a.copy()",
-                )
+            self._refuse_replaced(n, copy)
             if not same_contents(before, after):
                 if n in self._shared:
                     raise StagingError(
@@ -234,6 +195,33 @@ class Copies:
             after = self._surroundings.now(place)
             if after is not before:
                 yield Change(place, before, after)
+
+    def _refuse_replaced(self, n: int, copy: Any) -> None:
+        """Refuse what a program may assign of an object besides its entries and attributes."""
+        kind, extra = self._kinds[n], extra_of(copy)
+        if type(copy) is not kind:
+            what = f"the class of {a(kind)}, is changed", "a new object of the other class"
+            raise self._replaced(["__class__"], "D2S080", *what)
+        if own_dict(copy) is not self._dicts[n]:
+            fix = "the attributes one by one, or vars(one).update(vars(other))"
+            what = f"the attributes of {a(kind)}, are replaced by those of another", fix
+            raise self._replaced(["__dict__"], "D2S080", *what)
+        if extra is not self._extras[n]:
+            what = f"of {a(kind)}, is changed", "another one with the entries of the old"
+            raise self._replaced([str(known_form(kind).extra_name)], "D2S080", *what)
+        if isinstance(copy, np.ndarray) and layout(copy) != self._layouts[n]:
+            fix = "an array of its own: a.reshape(...), a.astype(...), a.copy()"
+            raise self._replaced(LAYOUT, "D2S071", "of a NumPy array from outside, is changed", fix)
+
+    def _replaced(self, names: Sequence[str], code: str, what: str, fix: str) -> StagingError:
+        site = assigned(self.function, *names)
+        name = f"`{names[0]}`" if len(names) == 1 else "the shape, the dtype or a flag"
+        return StagingError(
+            f"{sites.target(site) or name}, {what}; a compiled call would not repeat that",
+            code=code,
+            site=site,
+            fix=fix,
+        )
 
     def changed(self) -> set[tuple[int, Any]]:
         """The identities of the slots that do not hold what they held at first."""

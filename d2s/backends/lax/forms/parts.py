@@ -129,7 +129,7 @@ def entry_name(kind: Any, key: Any) -> str:
 def is_sequence(kind: Any) -> bool:
     """Whether the keys of a value's parts are nothing but positions."""
     form = container_form(kind)
-    return form is not None and not form.is_by_key
+    return form is not None and form.has_slots and not form.is_by_key
 
 
 #: classes of the standard library that are a builtin one, with code in Python around it

@@ -55,9 +55,9 @@ class Layout:
 
     def made(self, parts: list[Any]) -> Any:
         """The object with these parts."""
-        by_name = not isinstance(self.keys, int)
-        given = dict(zip(self.keys, parts, strict=True)) if by_name else list(parts)  # type: ignore[arg-type]
-        return self.form.make(given, self.static)
+        if isinstance(self.keys, int):
+            return self.form.make(list(parts), self.static)
+        return self.form.make(dict(zip(self.keys, parts, strict=True)), self.static)
 
 
 #: what keeps all of an object but its parts
